@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sessions::projection::Retold;
-use wire::{Event, Kind, Seq, TurnId};
+use wire::event::{PermissionRequested, StopReason, TurnEnded};
+use wire::{Event, Own, Seq, TurnId};
 
 pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
-pub(crate) use people::Own;
+pub(crate) use people::OwnActs;
 pub(crate) use prompt::Waiting;
 pub(crate) use terminals::{Fate, Terminal};
 #[cfg(test)]
@@ -95,10 +96,10 @@ pub(crate) struct Conversation {
     pub(crate) title: Option<String>,
     pub(crate) mode: Option<String>,
     /// How the last turn ended.
-    pub(crate) last_stop: Option<String>,
+    pub(crate) last_stop: Option<StopReason>,
     /// The agent says that what it offers has changed.
     pub(crate) n_offers: u64,
-    pub(crate) own: Own,
+    pub(crate) own: OwnActs,
     /// Somebody else has asked something.
     pub(crate) has_others: bool,
     /// Where the paths of tools begin.
@@ -148,21 +149,13 @@ impl Conversation {
         self.cursor = event.seq;
         self.heard_at = event.at.0;
         self.terminals.at = event.at.0;
-        let mut payload: Value = event.payload.read().unwrap_or_default();
         if event.kind.update_name() != Some("user_message_chunk") {
             self.end_echo(event.turn);
         }
         let added = self.retold.see(event);
-        match (event.kind.as_str(), event.kind.update_name()) {
-            ("terminal_output", _) => {
-                let cards = self.terminals.output(&payload);
-                self.touch(&cards);
-            }
-            ("terminal_exited", _) => {
-                let cards = self.terminals.exited(&payload);
-                self.touch(&cards);
-            }
-            (_, Some(name)) => {
+        match event.kind.update_name() {
+            Some(name) => {
+                let mut payload: Value = event.payload.read().unwrap_or_default();
                 let update = payload.get_mut("update").map(Value::take).unwrap_or_default();
                 let turn = event.turn.or(self.running);
                 match name {
@@ -172,7 +165,11 @@ impl Conversation {
                     name => self.update(name, turn, update),
                 }
             }
-            (_, None) => self.own_event(event, &payload),
+            None => {
+                if let Some(own) = event.own() {
+                    self.own_event(event, &own);
+                }
+            }
         }
         Heard::New
     }
@@ -293,43 +290,51 @@ impl Conversation {
         }
     }
 
-    fn own_event(&mut self, event: &Event, payload: &Value) {
-        // A turn that was interrupted was ended by whoever found it after a crash.
-        let has_crashed = payload["error"]["category"] == "interrupted";
-        let cards = match event.kind {
-            Kind::WorkerStarted | Kind::WorkerExited => self.terminals.lose_all(),
-            Kind::TurnEnded if has_crashed => self.terminals.lose_all(),
-            Kind::TurnEnded => self.terminals.open_cards(),
+    fn own_event(&mut self, event: &Event, own: &Own<'_>) {
+        let cards = match own {
+            Own::TerminalOutput(output) => self.terminals.output(output),
+            Own::TerminalExited(exited) => self.terminals.exited(exited),
+            Own::WorkerStarted(_) | Own::WorkerExited(_) => self.terminals.lose_all(),
+            // It was ended by whoever found it after a crash.
+            Own::TurnEnded(ended) if ended.was_interrupted() => self.terminals.lose_all(),
+            Own::TurnEnded(_) => self.terminals.open_cards(),
             _ => Vec::new(),
         };
         self.touch(&cards);
-        match event.kind {
-            Kind::PromptReceived => self.prompt_received(event, payload),
-            Kind::PromptDropped => self.prompt_dropped(event, payload),
-            Kind::TurnStarted => self.turn_started(event),
-            Kind::TurnEnded => self.turn_ended(event, payload),
-            Kind::PermissionRequested => {
-                let call = &payload["request"]["toolCall"];
-                let turn = event.turn.or(self.running);
-                if call["toolCallId"].is_string() && payload["limit"].is_null() {
-                    self.tool(turn, call.clone());
-                }
-                let mut told = Tool::new(self.cwd.clone());
-                let known = self.tool_of(turn, call).cloned().unwrap_or_else(|| {
-                    told.merge(call.clone());
-                    told
-                });
-                self.ask(event, Question::permission(payload, known));
+        match own {
+            Own::PromptReceived(received) => self.prompt_received(event, received),
+            Own::PromptDropped(dropped) => self.prompt_dropped(event, dropped.reason),
+            Own::TurnStarted(_) => self.turn_started(event),
+            Own::TurnEnded(ended) => self.turn_ended(event, ended),
+            Own::PermissionRequested(asked) => self.permission_requested(event, asked),
+            Own::ElicitationRequested(asked) if asked.ask => {
+                let request = asked.request.read().unwrap_or_default();
+                self.ask(event, Question::form(asked.request_id, &request));
             }
-            Kind::SessionCreated => self.cwd = payload["cwd"].as_str().map(Arc::from),
-            Kind::ElicitationRequested => self.ask(event, Question::form(payload)),
-            Kind::PermissionResolved | Kind::ElicitationResolved => self.resolved(event, payload),
-            Kind::OptionSet => self.n_offers += 1,
-            Kind::CancelRequested => {
-                self.is_cancelling = self.running.is_some();
-            }
-            _ => self.remark(event, payload),
+            Own::PermissionResolved(resolved) => self.permission_resolved(event, resolved),
+            Own::ElicitationResolved(resolved) => self.form_resolved(event, resolved),
+            Own::OptionSet(_) => self.n_offers += 1,
+            Own::CancelRequested(_) => self.is_cancelling = self.running.is_some(),
+            own => self.remark(event, own),
         }
+    }
+
+    fn permission_requested(&mut self, event: &Event, asked: &PermissionRequested<'_>) {
+        let request: Value = asked.request.read().unwrap_or_default();
+        let call = &request["toolCall"];
+        let turn = event.turn.or(self.running);
+        if call["toolCallId"].is_string() && asked.limit.is_none() {
+            self.tool(turn, call.clone());
+        }
+        if !asked.ask {
+            return;
+        }
+        let known = self.tool_of(turn, call).cloned().unwrap_or_else(|| {
+            let mut told = Tool::new(self.cwd.clone());
+            told.merge(call.clone());
+            told
+        });
+        self.ask(event, Question::permission(asked.request_id, &request, known));
     }
 
     /// Whether anybody has asked anything.
@@ -347,8 +352,8 @@ impl Conversation {
         }
     }
 
-    fn ask(&mut self, event: &Event, question: Option<Question>) {
-        self.questions.extend(question.map(|question| Question { turn: event.turn, ..question }));
+    fn ask(&mut self, event: &Event, question: Question) {
+        self.questions.push(Question { turn: event.turn, ..question });
     }
 
     fn turn_started(&mut self, event: &Event) {
@@ -363,12 +368,12 @@ impl Conversation {
         self.push(event.turn, Part::Prompt { text, by });
     }
 
-    fn turn_ended(&mut self, event: &Event, payload: &Value) {
+    fn turn_ended(&mut self, event: &Event, ended: &TurnEnded<'_>) {
         // What the end says of a turn that never began is about its prompt.
         self.waiting.retain(|waiting| waiting.turn != event.turn);
-        self.usage.turn_ended(payload);
-        self.tell_end(event, payload);
-        self.last_stop = payload["stopReason"].as_str().map(str::to_owned);
+        self.usage.turn_ended(ended);
+        self.tell_end(event, ended);
+        self.last_stop = Some(ended.stop_reason.clone());
         if event.turn.is_none() || event.turn == self.running {
             self.running = None;
             self.is_cancelling = false;

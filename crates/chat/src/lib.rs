@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sessions::budget::Limit;
+use wire::event::StopReason;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -80,7 +81,7 @@ pub struct Left {
     /// The session that was open.
     pub session: Option<String>,
     /// The stop reason of the last turn.
-    pub stop: Option<String>,
+    pub stop: Option<StopReason>,
     /// Something was refused because nobody was there to ask.
     pub was_denied: bool,
     /// For that the last turn was cancelled, and not because somebody wished it.

@@ -7,12 +7,11 @@
 use std::io::{self, Write};
 
 use client::{Client, ClientError, Events, Told, encoded};
-use serde::Deserialize as _;
 use serde_json::{Value, json};
-use sessions::budget::Limit;
 use sessions::projection::{Style, TextRenderer};
 use tokio::sync::mpsc;
-use wire::{Event, Kind};
+use wire::event::StopReason;
+use wire::{Event, Own};
 
 use crate::app::{agents, create, last_session};
 use crate::error::ChatError;
@@ -72,7 +71,7 @@ pub async fn plain(
             taken = talk.turn(line.trim(), &mut out) => taken?,
             () = &mut stop => {
                 talk.cancel().await;
-                "cancelled".clone_into(talk.left.stop.get_or_insert_default());
+                talk.left.stop.get_or_insert(StopReason::Cancelled);
                 return Ok(talk.left);
             }
         }
@@ -185,22 +184,21 @@ impl Talk {
 
     fn is_end(&mut self, event: &Event, turn: &str) -> bool {
         let is_ours = event.turn.is_some_and(|of| of.as_str() == turn);
-        let payload = || event.payload.read::<Value>().unwrap_or_default();
-        match event.kind {
-            Kind::CancelRequested => {
+        match event.own() {
+            Some(Own::CancelRequested(_)) => {
                 self.was_cancelled = true;
                 false
             }
-            Kind::TurnEnded if is_ours => {
-                self.left.stop = payload()["stopReason"].as_str().map(str::to_owned);
+            Some(Own::TurnEnded(ended)) if is_ours => {
                 // Some agents end their turn as cancelled when they are told no.
                 let was_told_no = self.was_denied && !self.was_cancelled;
-                self.left.was_cut_by_denial = self.left.stop.as_deref() == Some("cancelled")
+                self.left.was_cut_by_denial = ended.stop_reason == StopReason::Cancelled
                     && (self.left.limit.is_some() || was_told_no);
+                self.left.stop = Some(ended.stop_reason);
                 true
             }
-            Kind::PromptDropped if is_ours => {
-                self.left.stop = Some("cancelled".to_owned());
+            Some(Own::PromptDropped(_)) if is_ours => {
+                self.left.stop = Some(StopReason::Cancelled);
                 true
             }
             _ => false,
@@ -209,16 +207,10 @@ impl Talk {
 
     /// Nobody is there to ask.
     async fn reject(&mut self, event: &Event) {
-        if !matches!(event.kind, Kind::PermissionRequested | Kind::ElicitationRequested) {
-            return;
-        }
-        let payload: Value = event.payload.read().unwrap_or_default();
-        let Some(id) = payload["requestId"].as_str().filter(|_| payload["ask"] == true) else {
-            return;
-        };
+        let Some(asked) = event.asked_person() else { return };
         (self.left.was_denied, self.was_denied) = (true, true);
-        self.left.limit = Limit::deserialize(&payload["limit"]).ok().or(self.left.limit);
-        let path = format!("{}/permissions/{}", self.base, encoded(id));
+        self.left.limit = asked.limit.or(self.left.limit);
+        let path = format!("{}/permissions/{}", self.base, asked.id);
         // One that somebody else has answered needs no answer.
         let _ = self.client.post::<Value>(&path, &json!({ "outcome": "unattended" })).await;
     }

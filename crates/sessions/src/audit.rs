@@ -11,11 +11,9 @@ pub use csv::header as csv_header;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use store::{Decision, DecisionFilter, DecisionPlace, EventLog, StoreError};
-use wire::{Event, Kind, Millis, Seq, SessionId, TurnId};
-
-use crate::permission::Brief;
+use wire::event::{Decider, QuestionSummary, RulePlace};
+use wire::{Event, Millis, Own, Seq, SessionId, TurnId};
 
 /// One decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -100,33 +98,6 @@ pub async fn rows(log: &dyn EventLog, filter: &DecisionFilter) -> Result<Page, S
     Ok(Page { rows, next })
 }
 
-/// An answer's payload, as far as it matters here. Whatever is missing is unknown.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Answer {
-    request_id: String,
-    by: By,
-    allowed: bool,
-    outcome: Value,
-    response: Value,
-    question: Brief,
-    waited_ms: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct By {
-    who: String,
-    detail: Option<String>,
-    rule: Option<Place>,
-}
-
-#[derive(Deserialize)]
-struct Place {
-    file: Option<String>,
-    index: u64,
-}
-
 impl Row {
     fn of(decision: &Decision) -> Self {
         let Decision { session, seq: Seq(seq), at, event, .. } = decision;
@@ -143,45 +114,51 @@ impl Row {
     }
 
     fn tell(self, event: &Event) -> Self {
-        let answer: Answer = event.payload.read().unwrap_or_default();
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let is_form = event.kind == Kind::ElicitationResolved;
-        let (asked, outcome, allowed) = match is_form {
-            true => {
-                let action = text(&answer.response["action"]).unwrap_or_default();
-                let is_given = action == "accept";
-                ("form", action, is_given)
+        let row = Self { turn: event.turn, ..self };
+        match event.own() {
+            Some(Own::PermissionResolved(resolved)) => {
+                let outcome = resolved.outcome;
+                let row = Self {
+                    asked: "permission",
+                    request_id: resolved.request_id.to_string(),
+                    allowed: resolved.allowed,
+                    outcome: outcome.outcome,
+                    option_id: outcome.option_id,
+                    option_kind: outcome.kind,
+                    option_name: outcome.name,
+                    waited_ms: resolved.waited_ms,
+                    ..row
+                };
+                row.about(resolved.question, resolved.by)
             }
-            false => {
-                let outcome = text(&answer.outcome["outcome"]).unwrap_or_default();
-                ("permission", outcome, answer.allowed)
+            Some(Own::ElicitationResolved(resolved)) => {
+                #[derive(Deserialize, Default)]
+                struct Response {
+                    action: String,
+                }
+                let Response { action } = resolved.response.read().unwrap_or_default();
+                let row = Self {
+                    asked: "form",
+                    request_id: resolved.request_id.to_string(),
+                    allowed: action == "accept",
+                    outcome: action,
+                    waited_ms: resolved.waited_ms,
+                    ..row
+                };
+                row.about(resolved.question, resolved.by)
             }
-        };
-        let (rule_file, rule_index) = match answer.by.rule {
-            Some(Place { file, index }) => (file, Some(index)),
+            _ => row,
+        }
+    }
+
+    fn about(self, question: QuestionSummary, by: Decider) -> Self {
+        let QuestionSummary { title, kind, command, paths, .. } = question;
+        let (rule_file, rule_index) = match by.rule {
+            Some(RulePlace { file, index }) => (file, Some(index as u64)),
             None => (None, None),
         };
-        let Brief { title, kind, command, paths, .. } = answer.question;
-        Self {
-            turn: event.turn,
-            request_id: answer.request_id,
-            asked,
-            kind,
-            title,
-            command,
-            paths,
-            allowed,
-            outcome,
-            option_id: text(&answer.outcome["optionId"]),
-            option_kind: text(&answer.outcome["kind"]),
-            option_name: text(&answer.outcome["name"]),
-            by: answer.by.who,
-            detail: answer.by.detail,
-            rule_file,
-            rule_index,
-            waited_ms: answer.waited_ms,
-            ..self
-        }
+        let (by, detail) = (by.who.as_str().to_owned(), by.detail);
+        Self { kind, title, command, paths, by, detail, rule_file, rule_index, ..self }
     }
 }
 

@@ -17,10 +17,13 @@ mod limits;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Number;
 use wire::Json;
+use wire::event::TurnEnded;
 
-pub use limits::{BadLimit, Limit, Limits};
+pub(crate) use limits::show_with_unit;
+pub use limits::{BadLimit, Limits};
+pub use wire::event::Limit;
 
 use crate::projection::Usage;
 use crate::projection::json::Node;
@@ -67,8 +70,8 @@ pub struct Budget {
 pub struct Reached {
     pub limit: Limit,
     /// In the limit's own unit.
-    pub used: Value,
-    pub allowed: Value,
+    pub used: Number,
+    pub allowed: Number,
 }
 
 impl Used {
@@ -159,11 +162,9 @@ impl Budget {
         }
     }
 
-    /// The payload of a `turn_ended`.
-    pub(crate) fn end_turn(&mut self, payload: &Json) {
-        let payload = Node::of(payload).object();
-        if let Some(usage) = Usage::of(&payload, &payload.object("result")) {
-            self.used.raise_turn_tokens(total(&usage));
+    pub(crate) fn end_turn(&mut self, ended: &TurnEnded<'_>) {
+        if let Some(usage) = Usage::of(ended) {
+            self.used.raise_turn_tokens(usage.total());
         }
     }
 
@@ -182,7 +183,7 @@ impl Budget {
     pub(crate) fn reached(&self, limit: Limit) -> Option<Reached> {
         let (Limits { turns, running, tokens, cost_usd, .. }, used) = (self.allowed, &self.used);
         let (is_reached, used, allowed) = match limit {
-            Limit::Turns => (used.turns >= turns?, json!(used.turns), json!(turns)),
+            Limit::Turns => (used.turns >= turns?, used.turns.into(), turns?.into()),
             Limit::RunningSeconds => (
                 used.running >= running?,
                 limits::seconds::number(used.running),
@@ -190,9 +191,10 @@ impl Budget {
             ),
             // Known to whoever hears the agent: see `silence`.
             Limit::InactiveSeconds => return None,
-            Limit::Tokens => (used.tokens >= tokens?, json!(used.tokens), json!(tokens)),
+            Limit::Tokens => (used.tokens >= tokens?, used.tokens.into(), tokens?.into()),
             Limit::CostUsd => {
-                (used.cost_usd() >= cost_usd?, json!(used.cost_usd()), json!(cost_usd))
+                let cost = used.cost_usd();
+                (cost >= cost_usd?, limits::number(cost), limits::number(cost_usd?))
             }
         };
         is_reached.then_some(Reached { limit, used, allowed })
@@ -256,27 +258,18 @@ impl Budget {
         self.reached(self.stopped_at?)
     }
 
-    /// What `limit` allows now, in its own unit; null without one.
-    pub(crate) fn allowed_by(&self, limit: Limit) -> Value {
+    /// What `limit` allows now, in its own unit.
+    pub(crate) fn allowed_by(&self, limit: Limit) -> Option<Number> {
         self.allowed.value(limit)
     }
 }
 
-fn words(limit: Limit, used: &Value, allowed: &Value) -> String {
-    let used = limit.show(used);
+fn words(limit: Limit, used: &Number, allowed: &Number) -> String {
+    let used = limits::show(limit, used);
     match limit {
         Limit::InactiveSeconds => format!("the agent has said nothing for {used} s"),
-        _ => format!("the session has used {used} of {}", limit.show_with_unit(allowed)),
+        _ => format!("the session has used {used} of {}", limits::show_with_unit(limit, allowed)),
     }
-}
-
-/// All tokens of a turn. Parts are only added where the sum is not told: whether the input
-/// has the cached part in it differs from agent to agent, so that is left out.
-fn total(usage: &Usage) -> u64 {
-    usage.total_tokens.unwrap_or_else(|| {
-        let (input, output) = (usage.input_tokens, usage.output_tokens);
-        input.unwrap_or_default().saturating_add(output.unwrap_or_default())
-    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use roots::Forbidden;
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
-use wire::{Json, SessionId};
+use wire::{Category, Fault, Json, SessionId};
 
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
@@ -30,7 +30,6 @@ use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
 use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
-use crate::trouble::Trouble;
 use crate::yard::Yard;
 
 use room::Room;
@@ -41,7 +40,7 @@ pub use order::{Maker, Order, WantedAgent};
 #[async_trait]
 pub trait Agents: Send + Sync + 'static {
     /// How the agent is started today.
-    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Trouble>;
+    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Fault>;
 
     /// What is on this machine, one object for each agent, as it is found.
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
@@ -122,7 +121,7 @@ pub enum DeskError {
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
     #[error("{}", .0.message)]
-    Agent(Trouble),
+    Agent(Fault),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -414,20 +413,20 @@ impl Desk {
     }
 }
 
-impl From<&DeskError> for Trouble {
+impl From<&DeskError> for Fault {
     fn from(error: &DeskError) -> Self {
         match error {
-            DeskError::Agent(trouble) => trouble.clone(),
+            DeskError::Agent(fault) => fault.clone(),
             DeskError::Open(error) => error.into(),
             DeskError::NoSuchSession(_) | DeskError::BadOrder(_) => {
-                Self::new("bad_input", error.to_string())
+                Self::new(Category::BadInput, error.to_string())
             }
-            DeskError::Refused(_) => Self::new("rejected", error.to_string()),
-            DeskError::TooMany { .. } => Self::new("rejected", error.to_string()).remedy(
+            DeskError::Refused(_) => Self::new(Category::Rejected, error.to_string()),
+            DeskError::TooMany { .. } => Self::new(Category::Rejected, error.to_string()).remedy(
                 "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
             ),
             DeskError::Session(_) | DeskError::ShuttingDown => {
-                Self::new("internal", error.to_string())
+                Self::new(Category::Internal, error.to_string())
             }
         }
     }

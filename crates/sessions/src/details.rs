@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::SessionRecord;
-use wire::{Json, Millis, TurnId};
+use wire::event::TurnEnded;
+use wire::{Fault, Json, Millis, TurnId};
 
 use crate::budget::Budget;
 use crate::made_of::MadeOf;
@@ -100,30 +101,19 @@ impl Setting {
 pub struct LastEnd {
     pub stop_reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<EndError>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndError {
-    pub category: String,
-    pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
+    pub error: Option<Fault>,
 }
 
 impl LastEnd {
-    /// Of what `turn_ended` says.
-    pub(crate) fn of(payload: &Json) -> Option<Self> {
-        let mut end: Self = payload.read().ok()?;
-        end.stop_reason = end.stop_reason.chars().take(MAX_REASON_CHARS).collect();
-        if let Some(error) = &mut end.error {
-            for text in
-                [&mut error.message, &mut error.category].into_iter().chain(&mut error.remedy)
-            {
+    pub(crate) fn of(ended: &TurnEnded<'_>) -> Self {
+        let stop_reason = ended.stop_reason.as_str().chars().take(MAX_REASON_CHARS).collect();
+        let mut error = ended.error.clone();
+        if let Some(Fault { message, remedy, .. }) = &mut error {
+            for text in std::iter::once(message).chain(remedy) {
                 *text = text.chars().take(MAX_ERROR_CHARS).collect();
             }
         }
-        Some(end)
+        Self { stop_reason, error }
     }
 }
 

@@ -33,10 +33,10 @@ use crate::desk::{Desk, Presence};
 use crate::host::{AgentCommand, Host, HostError, HostSlot};
 use crate::permission::Policy;
 use crate::session::SessionHandle;
-use crate::trouble::Trouble;
 use crate::yard::Yard;
 use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
+use wire::Fault;
 
 use feed::Feed;
 use introduction::Abilities;
@@ -483,8 +483,8 @@ fn no_such_session(message: &Message) -> RpcError {
 }
 
 fn explain(error: &HostError) -> RpcError {
-    let trouble = Trouble::from(error);
-    RpcError::internal(&trouble.message).with_data(&trouble)
+    let fault = Fault::from(error);
+    RpcError::internal(&fault.message).with_data(&fault)
 }
 
 /// An agent's error as it is; ours where there is none.

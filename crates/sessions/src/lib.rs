@@ -9,6 +9,7 @@ pub mod audit;
 pub mod budget;
 pub mod desk;
 pub mod details;
+mod fault;
 pub mod front;
 pub mod host;
 pub mod link;
@@ -29,7 +30,6 @@ pub mod session;
 pub mod settings;
 pub mod shell;
 mod terminals;
-pub mod trouble;
 pub mod yard;
 
 pub use store::mint;

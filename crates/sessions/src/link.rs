@@ -15,8 +15,9 @@ mod replay;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use wire::event::{ResumeProof, ResumeWay, SessionResumed};
 use wire::{Json, RpcError};
 
 use crate::host::{FromAgents, Host};
@@ -36,7 +37,7 @@ pub(crate) struct Link {
     pub(crate) early: Early,
     /// The agent's answer to session/new, load or resume.
     pub(crate) answer: Json,
-    pub(crate) how: How,
+    pub(crate) how: ResumeWay,
 }
 
 impl Link {
@@ -46,7 +47,7 @@ impl Link {
         messages: FromAgents,
         early: Early,
         answer: Json,
-        how: How,
+        how: ResumeWay,
     ) -> Self {
         let agent_session = agent_session.to_owned();
         Self { host: host.clone(), agent_session, messages, early, answer, how }
@@ -64,46 +65,6 @@ impl Link {
         // It would act without asking, and nobody would know.
         set.map(|_| ()).map_err(|error| not_held(error.to_string()))
     }
-}
-
-/// How an agent came to know the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum How {
-    New,
-    Resume,
-    Load,
-    /// The agent had forgotten; it will be told with the next prompt.
-    Reseed,
-}
-
-/// What checked that the agent remembers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verified {
-    /// The agent lists the session.
-    Listed,
-    /// The agent replayed the last prompt.
-    Replayed,
-    /// The agent's own program has opened the conversation again; our adapters wait for that.
-    Confirmed,
-    /// The agent offers no way to check.
-    Unchecked,
-    /// Nothing to check: the conversation is new to the agent.
-    New,
-}
-
-/// How a resume went, for the log.
-#[derive(Debug, Clone, Serialize)]
-pub struct ResumeReport {
-    pub how: How,
-    pub verified: Verified,
-    /// What is not as it was, such as `cwd_changed`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<String>,
-    /// What was tried and did not work.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +94,7 @@ const MAX_ID_BYTES: usize = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct Linked {
     pub(crate) link: Link,
-    pub(crate) resumed: Option<ResumeReport>,
+    pub(crate) resumed: Option<SessionResumed>,
     /// What was said before, for an agent that has forgotten it.
     pub(crate) preamble: Option<String>,
     /// What the session's agents are told once.
@@ -189,7 +150,8 @@ pub(crate) async fn open_new(
         _ => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
-    let mut link = Link::new(host, &agent_session, messages, Early::default(), answer, How::New);
+    let mut link =
+        Link::new(host, &agent_session, messages, Early::default(), answer, ResumeWay::New);
     link.hold_to_mode().await?;
     Ok(link)
 }
@@ -199,7 +161,7 @@ pub(crate) async fn reopen(
     host: &Arc<Host>,
     public_id: &str,
     known: &Known,
-) -> Result<(Link, ResumeReport), LinkError> {
+) -> Result<(Link, SessionResumed), LinkError> {
     let mut tried: Vec<String> = known.forgot.iter().cloned().collect();
     if let Some(agent_session) = &known.agent_session {
         let can = host.capabilities();
@@ -213,7 +175,7 @@ pub(crate) async fn reopen(
                 Ok((mut link, verified)) => {
                     link.hold_to_mode().await?;
                     let report =
-                        ResumeReport { how: link.how, verified, changed: Vec::new(), tried };
+                        SessionResumed { how: link.how, verified, changed: Vec::new(), tried };
                     return Ok((link, report));
                 }
                 Err(Forgotten::Fatal(error)) => return Err(error),
@@ -226,9 +188,9 @@ pub(crate) async fn reopen(
     }
     let mut link = open_new(host, public_id, &known.new_params).await?;
     let has_history = known.last_prompt.is_some();
-    link.how = if has_history { How::Reseed } else { How::New };
+    link.how = if has_history { ResumeWay::Reseed } else { ResumeWay::New };
     let report =
-        ResumeReport { how: link.how, verified: Verified::New, changed: Vec::new(), tried };
+        SessionResumed { how: link.how, verified: ResumeProof::New, changed: Vec::new(), tried };
     Ok((link, report))
 }
 
@@ -249,7 +211,7 @@ async fn resume(
     public_id: &str,
     agent_session: &str,
     known: &Known,
-) -> Result<(Link, Verified), Forgotten> {
+) -> Result<(Link, ResumeProof), Forgotten> {
     let Replay { mut messages, answer, mut early, heard } =
         Replay::ask(host, public_id, agent_session, "session/resume", known).await?;
     let is_confirmed = answer
@@ -264,10 +226,10 @@ async fn resume(
         }
     };
     let verified = match while_hearing(&mut messages, &mut early, listing).await {
-        None if is_replayed => Verified::Replayed,
-        None if is_confirmed => Verified::Confirmed,
-        Some(true) => Verified::Listed,
-        None => Verified::Unchecked,
+        None if is_replayed => ResumeProof::Replayed,
+        None if is_confirmed => ResumeProof::Confirmed,
+        Some(true) => ResumeProof::Listed,
+        None => ResumeProof::Unchecked,
         Some(false) => {
             host.routes().remove(agent_session);
             return Err(Forgotten::Lost("the agent does not list the session".into()));
@@ -275,7 +237,7 @@ async fn resume(
     };
     // No prompt was sent yet: whatever it tells of the conversation, the log has.
     early.retain(|message| !replay::is_conversation(message));
-    Ok((Link::new(host, agent_session, messages, early, answer, How::Resume), verified))
+    Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Resume), verified))
 }
 
 async fn load(
@@ -283,7 +245,7 @@ async fn load(
     public_id: &str,
     agent_session: &str,
     known: &Known,
-) -> Result<(Link, Verified), Forgotten> {
+) -> Result<(Link, ResumeProof), Forgotten> {
     let mut replay = Replay::ask(host, public_id, agent_session, "session/load", known).await?;
     if let Some(prompt) = &known.last_prompt {
         // One agent answers first and replays then.
@@ -296,11 +258,11 @@ async fn load(
         }
     }
     let verified = match known.last_prompt {
-        Some(_) => Verified::Replayed,
-        None => Verified::Unchecked,
+        Some(_) => ResumeProof::Replayed,
+        None => ResumeProof::Unchecked,
     };
     let Replay { messages, answer, early, .. } = replay;
-    Ok((Link::new(host, agent_session, messages, early, answer, How::Load), verified))
+    Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Load), verified))
 }
 
 /// Does `work`, which asks the agent something, and keeps what the agent says meanwhile:

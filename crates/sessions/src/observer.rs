@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bus::ExitReport;
 use serde::Deserialize;
+use wire::event::TurnEnded;
 use wire::{Json, SessionId, TurnId};
 
 /// Told of what happens. Called from the tasks of sessions: must not block.
@@ -73,7 +74,7 @@ pub trait TurnWatch: Send + Sync {
     /// The agent said something about a tool call.
     fn tool(&mut self, _call: &ToolCall<'_>) {}
 
-    fn ended(&mut self, _end: &TurnEnd) {}
+    fn ended(&mut self, _end: &TurnEnded<'_>) {}
 }
 
 /// A step that ends; dropped without an end it was given up.
@@ -103,48 +104,6 @@ pub struct ToolCall<'a> {
     pub kind: Option<&'a str>,
     pub title: Option<&'a str>,
     pub status: Option<&'a str>,
-}
-
-/// How a turn ended, as far as its event says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TurnEnd {
-    pub stop_reason: String,
-    pub error: Option<ErrorPart>,
-    pub usage: Option<Usage>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ErrorPart {
-    pub category: String,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Usage {
-    pub input_tokens: Option<u64>,
-    pub output_tokens: Option<u64>,
-    pub total_tokens: Option<u64>,
-}
-
-impl TurnEnd {
-    /// Lenient: what cannot be read is left out.
-    fn read(payload: &Json) -> Self {
-        #[derive(Deserialize, Default)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Raw {
-            stop_reason: serde_json::Value,
-            error: serde_json::Value,
-            usage: serde_json::Value,
-        }
-        let Raw { stop_reason, error, usage } = payload.read().unwrap_or_default();
-        Self {
-            stop_reason: stop_reason.as_str().unwrap_or_default().to_owned(),
-            error: serde_json::from_value(error).ok(),
-            usage: serde_json::from_value(usage).ok(),
-        }
-    }
 }
 
 /// The trace and the span that something belongs to, as W3C writes it.
@@ -297,13 +256,9 @@ impl Watched<dyn TurnWatch> {
     }
 
     /// The turn is over, as its event says.
-    pub(crate) fn ended(self, payload: &Json) {
-        if self.is_empty() {
-            return;
-        }
-        let end = TurnEnd::read(payload);
+    pub(crate) fn ended(self, ended: &TurnEnded<'_>) {
         for mut watch in self.0 {
-            watch.ended(&end);
+            watch.ended(ended);
         }
     }
 }

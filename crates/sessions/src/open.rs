@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
-use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
+use wire::event::{ResumeWay, SessionCreated, SessionResumed};
+use wire::{Category, Fault, Json, RpcError, Seq, SessionId, codes};
 
 use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
-use crate::link::{self, Early, How, Known, Link, LinkError, Linked, ResumeReport};
+use crate::link::{self, Early, Known, Link, LinkError, Linked};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
@@ -23,7 +23,6 @@ use crate::permission::{Mode, Policy};
 use crate::session::{
     ChooseError, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
 };
-use crate::trouble::Trouble;
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
 
@@ -65,7 +64,7 @@ pub struct Opened {
     /// Everything after this is new.
     pub cursor: Seq,
     /// For an earlier session: how the agent got its memory back.
-    pub resumed: Option<ResumeReport>,
+    pub resumed: Option<SessionResumed>,
 }
 
 /// An earlier session that this process owns now, put right.
@@ -200,8 +199,14 @@ pub(crate) async fn forked(
     let host = terms.slot.host().await?;
     let id = mint::session_id();
     let messages = host.routes().add(&agent_session, id.as_str()).ok_or(LinkError::SameSession)?;
-    let link =
-        Link { host, agent_session, messages, early: Early::default(), answer, how: How::New };
+    let link = Link {
+        host,
+        agent_session,
+        messages,
+        early: Early::default(),
+        answer,
+        how: ResumeWay::New,
+    };
     begin(yard, terms, id, params, Some(link), Some(parent)).await
 }
 
@@ -227,14 +232,15 @@ async fn begin(
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;
-    let mut payload = json!({ "agent": agent.name, "command": agent.argv(), "cwd": place.cwd });
-    if let Some(parent) = parent {
-        payload["forkedFrom"] = json!(parent);
-    }
-    if let Some(made_by) = &terms.notes.made_by {
-        payload["by"] = json!(made_by);
-    }
-    let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
+    let created = SessionCreated {
+        agent: agent.name.clone(),
+        command: agent.argv(),
+        cwd: place.cwd.to_string_lossy().into_owned(),
+        forked_from: parent.map(str::to_owned),
+        at: None,
+        by: terms.notes.made_by.clone(),
+    };
+    let created = vec![yard::draft(None, created)];
     let title = terms.notes.title.clone().map(Some);
     let changes = Changes { title, ..Changes::default() };
     if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {
@@ -375,8 +381,8 @@ pub(crate) async fn relink(
         }
     }
     let preamble = match link.how {
-        How::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
-        How::New | How::Resume | How::Load => None,
+        ResumeWay::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
+        _ => None,
     };
     Ok(Linked { link, resumed: Some(report), preamble, preface: known.preface.clone() })
 }
@@ -416,20 +422,22 @@ fn start(
     Ok(SessionHandle::start(yard, setup, linked)?)
 }
 
-impl From<&OpenError> for Trouble {
+impl From<&OpenError> for Fault {
     fn from(error: &OpenError) -> Self {
         match error {
             OpenError::Host(error) => error.into(),
             OpenError::Link(error) => error.into(),
-            OpenError::Store(StoreError::InUse { .. }) => Self::new("rejected", error.to_string())
-                .remedy("wait for its turn to end, or stop it with `switchyard cancel`"),
-            OpenError::Store(_) => Self::new("internal", error.to_string()),
-            OpenError::NotGranted(ChooseError::NotLinked(trouble)) => trouble.clone(),
+            OpenError::Store(StoreError::InUse { .. }) => {
+                Self::new(Category::Rejected, error.to_string())
+                    .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
+            }
+            OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
+            OpenError::NotGranted(ChooseError::NotLinked(fault)) => fault.clone(),
             OpenError::NotGranted(ChooseError::Refused(_) | ChooseError::Session(_)) => {
-                Self::new("rejected", error.to_string())
+                Self::new(Category::Rejected, error.to_string())
             }
             OpenError::Roots(_) | OpenError::BadPlace(_) | OpenError::NotGranted(_) => {
-                Self::new("bad_input", error.to_string())
+                Self::new(Category::BadInput, error.to_string())
             }
         }
     }
@@ -449,7 +457,7 @@ impl From<OpenError> for RpcError {
             }
             _ => codes::INTERNAL,
         };
-        let trouble = Trouble::from(&error);
-        Self::new(code, &trouble.message).with_data(&trouble)
+        let fault = Fault::from(&error);
+        Self::new(code, &fault.message).with_data(&fault)
     }
 }

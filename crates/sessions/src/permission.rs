@@ -8,24 +8,24 @@
 //! agent's process can really do is up to the user it runs as.
 
 mod book;
-mod brief;
 mod command_glob;
 mod command_line;
 mod names;
 mod question;
 mod rules;
+pub(crate) mod summary;
 mod tool_facts;
 
 pub use book::{RuleBook, RulesFile};
-pub use brief::Brief;
 pub(crate) use names::{odd_in_question, odd_name};
 pub(crate) use question::resolved;
 pub use question::{PermissionOption, Question, plain_yes};
-pub use rules::{Rule, RuleError, RulePlace, Rules};
+pub use rules::{Rule, RuleError, Rules};
 pub use tool_facts::ToolFacts;
 pub(crate) use tool_facts::{KnownTools, call_id};
 
 use serde::{Deserialize, Serialize};
+pub use wire::event::{DecidedBy, Decider, RulePlace};
 
 /// What happens to questions that no rule answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -78,45 +78,14 @@ pub enum Verdict {
     Ask,
 }
 
-/// Who decided, as it is written into the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decider {
-    pub who: &'static str,
-    /// The rule's name, the mode, or the client and how it is connected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// Where the rule stands, if it was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<RulePlace>,
+/// No rule, mode or person lets a session touch Switchyard's own files.
+fn forbidden() -> Decider {
+    Decider::detailed(DecidedBy::Switchyard, "its own files are closed to every session")
 }
 
-impl Decider {
-    pub fn new(who: &'static str) -> Self {
-        Self { who, detail: None, rule: None }
-    }
-
-    pub fn detailed(who: &'static str, detail: impl Into<String>) -> Self {
-        Self { who, detail: Some(detail.into()), rule: None }
-    }
-
-    /// A person at `client`, such as `acp stdio` or `token:phone http`.
-    pub fn client(client: impl Into<String>) -> Self {
-        Self::detailed("client", client)
-    }
-
-    /// No rule, mode or person lets a session touch Switchyard's own files.
-    fn forbidden() -> Self {
-        Self::detailed("switchyard", "its own files are closed to every session")
-    }
-
-    /// What is not looked at may be anything.
-    fn cut() -> Self {
-        Self::detailed("switchyard", "it names more paths than are looked at")
-    }
-
-    pub(crate) fn rule(rule: &Rule) -> Self {
-        Self { rule: Some(rule.place()), ..Self::detailed("rule", rule.name()) }
-    }
+/// What is not looked at may be anything.
+fn cut() -> Decider {
+    Decider::detailed(DecidedBy::Switchyard, "it names more paths than are looked at")
 }
 
 impl Policy {
@@ -160,16 +129,16 @@ impl Policy {
     /// What the rules say, if they say anything.
     pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
         if question.is_forbidden {
-            return Some(Verdict::Deny(Decider::forbidden()));
+            return Some(Verdict::Deny(forbidden()));
         }
         if question.is_cut {
-            return Some(Verdict::Deny(Decider::cut()));
+            return Some(Verdict::Deny(cut()));
         }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }
 
     fn judge_by_mode(&self, question: &Question) -> Verdict {
-        let by_mode = |name: &str| Decider::detailed("mode", name);
+        let by_mode = |name: &str| Decider::detailed(DecidedBy::Mode, name);
         match self.mode {
             Mode::Ask => Verdict::Ask,
             Mode::Auto => Verdict::Allow(by_mode("auto")),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use roots::Roots;
 use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
-use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
+use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
@@ -36,7 +36,6 @@ use crate::host::{AgentCapabilities, Host, HostSlot};
 use crate::link::{self, Linked};
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
-use crate::trouble::Trouble;
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
@@ -301,7 +300,7 @@ impl SessionHandle {
 
     /// The agent's answer to session/new, load or resume, kept up to date. Starts the agent
     /// if it does not run.
-    pub async fn link(&self) -> Result<Result<Json, Trouble>, SessionError> {
+    pub async fn link(&self) -> Result<Result<Json, Fault>, SessionError> {
         self.ask(|reply| Command::Link { reply }).await
     }
 
@@ -437,7 +436,7 @@ pub enum ChooseError {
     #[error("the agent refused: {0}")]
     Refused(RpcError),
     #[error("{}", .0.message)]
-    NotLinked(Trouble),
+    NotLinked(Fault),
     #[error(transparent)]
     Session(#[from] SessionError),
 }

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde_json::json;
 use store::{
     Appended, Batch, Changes, Durability, EventLog, Filter, PageStart, SessionRecord, StoreError,
 };
-use wire::{Draft, Json, Kind, Seq, SessionId};
+use wire::event::LogRecovered;
+use wire::{Draft, Kind, Own, Seq, SessionId};
 
 use crate::details::{Details, LastEnd};
 use crate::mint;
@@ -133,17 +133,17 @@ impl Yard {
     pub async fn mend(&self, record: &SessionRecord) -> Result<(), StoreError> {
         let mut drafts = Vec::new();
         if let Some(damage) = self.log.recover(record.id).await? {
-            let payload = json!({ "lostFrom": damage.lost_from.0, "lostTo": damage.lost_to.0 });
-            drafts.push((draft(Kind::LogRecovered, None, &payload), false));
+            let (lost_from, lost_to) = (damage.lost_from.0, damage.lost_to.0);
+            drafts.push((draft(None, LogRecovered { lost_from, lost_to }), false));
         }
         if record.active_turn.is_some() {
             drafts.extend(LeftOpen::find(&*self.log, record).await?.close(record));
         }
         let active_turn = record.active_turn.map(|_| None);
         let ended = drafts.iter().rev().find(|(draft, _)| draft.kind == Kind::TurnEnded);
-        let details = ended.map(|(draft, _)| {
+        let details = ended.map(|_| {
             let mut details = Details::read(record);
-            details.last_end = LastEnd::of(&draft.payload);
+            details.last_end = Some(LastEnd::of(&left_open::interrupted()));
             details.to_json()
         });
         let changes = Changes { active_turn, details, ..Changes::default() };
@@ -211,10 +211,6 @@ enum Mended {
 }
 
 /// An event of our own, now.
-pub(crate) fn draft(
-    kind: Kind,
-    turn: Option<wire::TurnId>,
-    payload: &impl serde::Serialize,
-) -> Draft {
-    Draft { at: mint::now(), turn, kind, payload: Json::of(payload) }
+pub(crate) fn draft<'a>(turn: Option<wire::TurnId>, own: impl Into<Own<'a>>) -> Draft {
+    Draft::own(mint::now(), turn, own)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sessions::budget::{Limit, Limits};
-use wire::{Event, Kind};
+use wire::Event;
 
 use crate::cli::parse_duration;
 use crate::outcome::{DENIED, Failure};
@@ -57,14 +57,7 @@ fn parse_money(text: &str) -> Result<f64, String> {
 
 /// The limit that `event` asks about, if it asks whether the session may go on beyond one.
 pub(crate) fn limit_asked(event: &Event) -> Option<Limit> {
-    #[derive(serde::Deserialize)]
-    struct Asked {
-        limit: Limit,
-    }
-    if event.kind != Kind::PermissionRequested {
-        return None;
-    }
-    Some(event.payload.read::<Asked>().ok()?.limit)
+    event.own()?.asked()?.limit
 }
 
 /// A turn was stopped at a limit.

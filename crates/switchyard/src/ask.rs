@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use sessions::projection::sanitize_line;
 use sessions::session::Answer;
 use tokio::sync::{mpsc, oneshot};
-use wire::{CallId, Event, Json, Kind};
+use wire::{Event, Json};
 
 use crate::reached::Reached;
 use crate::terminal;
@@ -29,12 +29,6 @@ pub(crate) struct Asker {
     /// Questions that have been on the screen so far.
     n_shown: Arc<AtomicU64>,
     whole: Arc<Mutex<Whole>>,
-}
-
-/// The question that an event puts to people, if it does.
-pub(crate) fn asked(payload: &Value) -> Option<CallId> {
-    let id = payload["requestId"].as_str().filter(|_| payload["ask"] == true)?;
-    CallId::parse(id).ok()
 }
 
 impl Asker {
@@ -66,17 +60,15 @@ impl Asker {
     /// Answers a question that the log asks, on the side. Nothing happens for other events.
     pub(crate) fn consider(&self, event: &Event, session: &Reached) {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
-        let payload: Value = event.payload.read().unwrap_or_default();
-        let Some(id) = asked(&payload) else { return };
+        let Some(asked) = event.asked_person() else { return };
+        let (id, is_form) = (asked.id, asked.wants_form);
+        let request: Value = asked.request.read().unwrap_or_default();
         self.n_shown.fetch_add(1, Ordering::Relaxed);
-        let (asker, session, kind) = (self.clone(), session.clone(), event.kind.clone());
+        let (asker, session) = (self.clone(), session.clone());
         task::spawn(async move {
-            let answer = match kind {
-                Kind::PermissionRequested => {
-                    asker.permission(&payload["request"], whole.as_deref()).await
-                }
-                Kind::ElicitationRequested => asker.form(&payload["request"]).await,
-                _ => return,
+            let answer = match is_form {
+                true => asker.form(&request).await,
+                false => asker.permission(&request, whole.as_deref()).await,
             };
             session.answer(id, answer, "terminal").await;
         });

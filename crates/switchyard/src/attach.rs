@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use sessions::projection::sanitize_line;
 use store::EventLog;
 use tokio::sync::mpsc;
-use wire::{CallId, Event, Json, Kind, Seq, SessionId, TurnId};
+use wire::event::StopReason;
+use wire::{CallId, Event, Json, Own, Seq, SessionId, TurnId};
 
-use crate::ask::{Typed, Whole, asked, typed};
+use crate::ask::{Typed, Whole, typed};
 use crate::cli::Format;
 use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
@@ -131,7 +132,7 @@ struct View {
     /// Prompts whose turn has not ended.
     open_turns: Vec<TurnId>,
     /// How the last turn ended that did so before our eyes.
-    stop: Option<String>,
+    stop: Option<StopReason>,
     has_terminal: bool,
     line_before: Option<Instant>,
 }
@@ -173,33 +174,34 @@ impl View {
     }
 
     fn note(&mut self, event: &Event) {
-        let payload: Value = event.payload.read().unwrap_or_default();
         let whole = self.whole.see(event);
-        match event.kind {
-            Kind::PromptReceived | Kind::TurnStarted => {
+        let Some(own) = event.own() else { return };
+        match own {
+            Own::PromptReceived(_) | Own::TurnStarted(_) => {
                 self.open_turns.extend(event.turn.filter(|turn| !self.open_turns.contains(turn)));
             }
-            Kind::TurnEnded => {
+            Own::TurnEnded(ended) => {
                 self.open_turns.retain(|turn| Some(*turn) != event.turn);
                 self.questions.retain(|asked| asked.turn.is_none() || asked.turn != event.turn);
                 // How turns of the past ended is not how this one did.
-                let stop = payload["stopReason"].as_str().filter(|_| event.seq > self.came_at);
-                self.stop = stop.map(str::to_owned);
+                self.stop = Some(ended.stop_reason).filter(|_| event.seq > self.came_at);
             }
-            Kind::PromptDropped => self.open_turns.retain(|turn| Some(*turn) != event.turn),
-            Kind::PermissionRequested | Kind::ElicitationRequested => {
-                let Some(id) = asked(&payload) else { return };
-                self.offers_more |= whole.is_some() && event.seq > self.shown_from;
-                let is_form = event.kind == Kind::ElicitationRequested;
-                let request = payload["request"].clone();
-                let (turn, shown_at) = (event.turn, Instant::now());
-                self.questions.push(Asked { id, turn, request, whole, is_form, shown_at });
+            Own::PromptDropped(_) => self.open_turns.retain(|turn| Some(*turn) != event.turn),
+            own => {
+                let over = own.answered();
+                self.questions.retain(|asked| Some(asked.id) != over);
             }
-            Kind::PermissionResolved | Kind::ElicitationResolved => {
-                let id = payload["requestId"].as_str();
-                self.questions.retain(|asked| Some(asked.id.as_str()) != id);
-            }
-            _ => {}
+        }
+        if let Some(asked) = event.asked_person() {
+            self.offers_more |= whole.is_some() && event.seq > self.shown_from;
+            self.questions.push(Asked {
+                id: asked.id,
+                turn: event.turn,
+                request: asked.request.read().unwrap_or_default(),
+                whole,
+                is_form: asked.wants_form,
+                shown_at: Instant::now(),
+            });
         }
     }
 
@@ -214,10 +216,10 @@ impl View {
 
     /// As that of `run`, where nobody sits at a terminal.
     fn exit_code(&self) -> u8 {
-        match self.stop.as_deref() {
+        match self.stop {
             _ if self.has_terminal => 0,
-            Some("error") => ERROR,
-            Some("cancelled") => INTERRUPTED,
+            Some(StopReason::Error) => ERROR,
+            Some(StopReason::Cancelled) => INTERRUPTED,
             _ => 0,
         }
     }

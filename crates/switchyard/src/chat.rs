@@ -18,6 +18,7 @@ use crate::serve::own::OwnDaemon;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::{agents, allowance, terminal, world};
+use wire::event::StopReason;
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -90,10 +91,10 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
 
 /// As that of `run`.
 fn exit_code(left: &Left) -> u8 {
-    match left.stop.as_deref() {
-        Some("error") => outcome::ERROR,
-        Some("cancelled") if left.was_cut_by_denial => outcome::DENIED,
-        Some("cancelled") => outcome::INTERRUPTED,
+    match &left.stop {
+        Some(StopReason::Error) => outcome::ERROR,
+        Some(StopReason::Cancelled) if left.was_cut_by_denial => outcome::DENIED,
+        Some(StopReason::Cancelled) => outcome::INTERRUPTED,
         _ if left.was_denied => outcome::DENIED,
         _ => 0,
     }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use sessions::trouble::Trouble;
+use wire::{Category, Fault};
 
 use crate::terminal;
 
@@ -59,11 +59,11 @@ impl Failure {
     }
 
     /// The same for clients.
-    pub(crate) fn trouble(&self) -> Trouble {
-        let trouble = Trouble::new("bad_input", &self.message);
+    pub(crate) fn fault(&self) -> Fault {
+        let fault = Fault::new(Category::BadInput, &self.message);
         match &self.hint {
-            Some(hint) => trouble.remedy(hint),
-            None => trouble,
+            Some(hint) => fault.remedy(hint),
+            None => fault,
         }
     }
 
@@ -115,14 +115,14 @@ impl From<server::tokens::TokensError> for Failure {
     }
 }
 
-impl From<&Trouble> for Failure {
-    fn from(trouble: &Trouble) -> Self {
-        let code = match trouble.category {
-            "timeout" => TIMEOUT,
-            "bad_input" => USAGE,
+impl From<&Fault> for Failure {
+    fn from(fault: &Fault) -> Self {
+        let code = match fault.category {
+            Category::Timeout => TIMEOUT,
+            Category::BadInput => USAGE,
             _ => ERROR,
         };
-        Self { hint: trouble.remedy.clone(), ..Self::new(code, &trouble.message) }
+        Self { hint: fault.remedy.clone(), ..Self::new(code, &fault.message) }
     }
 }
 
@@ -130,7 +130,7 @@ impl From<sessions::open::OpenError> for Failure {
     fn from(error: sessions::open::OpenError) -> Self {
         use sessions::host::{HostError, StartError};
         use sessions::open::OpenError;
-        let mut failure = Self::from(&Trouble::from(&error));
+        let mut failure = Self::from(&Fault::from(&error));
         failure.code = match &error {
             OpenError::Host(HostError::Start(StartError::Spawn(
                 bus::SpawnError::NotFound { .. } | bus::SpawnError::NotExecutable { .. },

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sessions::host::HostSlot;
 use sessions::mint;
-use sessions::permission::Decider;
+use sessions::permission::{DecidedBy, Decider};
 use sessions::session::{Answer, Phase, SessionHandle};
 use wire::{CallId, Json, SessionId, TurnId};
 
@@ -84,7 +84,7 @@ impl Reached {
         match self {
             Self::Here { handle, .. } => {
                 let by = match by {
-                    UNATTENDED => Decider::new(by),
+                    UNATTENDED => Decider::new(DecidedBy::Unattended),
                     by => Decider::client(by),
                 };
                 let _ = handle.answer(request, answer, by).await;

@@ -12,7 +12,7 @@ use sessions::details::Details;
 use sessions::mint;
 use sessions::projection::{command_line, sanitize_line};
 use store::{EventLog, Filter, Prune, SessionRecord, StoreError};
-use wire::{Kind, Millis, Seq};
+use wire::{Millis, Seq};
 
 use crate::cli::{Format, SessionsVerb};
 use crate::config::Config;
@@ -321,16 +321,9 @@ async fn is_asking(log: &dyn EventLog, record: &SessionRecord) -> bool {
     let Ok(events) = log.read(record.id, after, LOOKED_AT).await else { return false };
     let mut waiting = HashSet::new();
     for event in &events {
-        let payload: Value = event.payload.read().unwrap_or_default();
-        let request = payload["requestId"].as_str().map(str::to_owned);
-        match event.kind {
-            Kind::PermissionRequested | Kind::ElicitationRequested => {
-                waiting.extend(request.filter(|_| payload["ask"] == true));
-            }
-            Kind::PermissionResolved | Kind::ElicitationResolved => {
-                request.map(|request| waiting.remove(&request));
-            }
-            _ => {}
+        waiting.extend(event.asked_person().map(|asked| asked.id));
+        if let Some(request) = event.own().and_then(|own| own.answered()) {
+            waiting.remove(&request);
         }
     }
     !waiting.is_empty()

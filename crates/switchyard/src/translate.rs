@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use runtimes::dialect::{DialectName, Ending, Exit, Reader, Said};
 use serde_json::{Value, json};
 use sessions::mint;
-use wire::{Event, Json, Kind, Message, MessageKind, RpcId, Seq, TurnId};
+use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
+use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
 
 use crate::cli::{Format, TranslateArgs, Vocabulary};
 use crate::format::{Formatter, TextOptions};
@@ -162,9 +163,7 @@ impl Writer {
         match said {
             Said::Update(update) => {
                 let params = json!({ "sessionId": SESSION, "update": update });
-                let name = params["update"]["sessionUpdate"].as_str().unwrap_or_default();
-                let kind = Kind::update(name);
-                self.event(kind, "session/update", &params, out);
+                self.update(&params, out);
             }
             Said::Raw(line) => {
                 let params = json!({ "sessionId": SESSION, "line": line });
@@ -185,7 +184,7 @@ impl Writer {
                     if let Some(usage) = end.usage {
                         result["usage"] = json!(usage);
                     }
-                    self.ended(&result, None, out);
+                    self.ended(&Json::of(&result), None, out);
                 }
                 Ending::Failed(failure) => {
                     let error = json!({
@@ -193,11 +192,8 @@ impl Writer {
                         "message": failure.message,
                         "remedy": failure.remedy,
                     });
-                    self.ended(
-                        &json!({ "stopReason": "error", "error": error }),
-                        Some(&error),
-                        out,
-                    );
+                    let ended = json!({ "stopReason": "error", "error": error });
+                    self.ended(&Json::of(&ended), Some(&error), out);
                 }
             },
             // Only between us and the CLI.
@@ -209,21 +205,22 @@ impl Writer {
         let params: Value = message.body_json().read().unwrap_or_default();
         match (message.kind(), message.method()) {
             (MessageKind::Notification, "session/update") => {
-                let name = params["update"]["sessionUpdate"].as_str().unwrap_or_default();
-                self.event(Kind::update(name), "session/update", &params, out);
+                self.update(&params, out);
             }
             (MessageKind::Notification, method) => self.notified(method, params, out),
             (MessageKind::Request, "session/request_permission") => self.asked(&params, out),
             (MessageKind::Request, method) => self.notified(method, params, out),
-            _ if params["stopReason"].is_string() => self.ended(&params, None, out),
+            _ if params["stopReason"].is_string() => self.ended(&Json::of(&params), None, out),
             _ => self.notified("_switchyard/raw", json!({ "message": params }), out),
         }
     }
 
     fn asked(&mut self, request: &Value, out: &mut String) {
         if self.formatter.is_some() {
-            let payload = json!({ "requestId": "0", "ask": true, "request": request });
-            return self.event(Kind::PermissionRequested, "", &payload, out);
+            let request = Json::of(request);
+            let (request_id, request) = (CallId::MIN, request.as_raw());
+            let asked = PermissionRequested { request_id, ask: true, limit: None, request };
+            return self.own(asked, out);
         }
         let id = RpcId::number(self.n_events);
         let request = Json::of(request);
@@ -233,24 +230,26 @@ impl Writer {
     fn notified(&mut self, method: &str, params: Value, out: &mut String) {
         match self.formatter {
             Some(_) => {
-                let payload = json!({ "method": method, "params": params });
-                self.event(Kind::AgentNotification, method, &payload, out);
+                let params = Json::of(&params);
+                let (method, params) = (method.to_owned(), params.as_raw());
+                self.own(AgentNotification { method, params }, out);
             }
             None => out.push_str(&wire::notification_line(method, Json::of(&params).as_str())),
         }
     }
 
-    fn ended(&mut self, payload: &Value, error: Option<&Value>, out: &mut String) {
+    /// `result` has the members of a `turn_ended`.
+    fn ended(&mut self, result: &Json, error: Option<&Value>, out: &mut String) {
         self.has_failed |= error.is_some();
         self.n_turns += 1;
         if self.formatter.is_some() {
-            self.event(Kind::TurnEnded, "", payload, out);
+            self.own(result.read::<TurnEnded<'_>>().unwrap_or_default(), out);
             (self.is_running, self.turn) = (false, mint::turn_id());
             return;
         }
         let id = RpcId::number(self.n_turns);
         out.push_str(&match error {
-            None => wire::result_line(&id, Json::of(payload).as_str()),
+            None => wire::result_line(&id, result.as_str()),
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or_default();
                 let error = wire::RpcError::new(wire::codes::INTERNAL, message).with_data(error);
@@ -259,18 +258,25 @@ impl Writer {
         });
     }
 
-    fn event(&mut self, kind: Kind, method: &str, payload: &Value, out: &mut String) {
+    fn update(&mut self, params: &Value, out: &mut String) {
+        let payload = Json::of(params);
         if self.formatter.is_none() {
-            out.push_str(&wire::notification_line(method, Json::of(payload).as_str()));
+            out.push_str(&wire::notification_line("session/update", payload.as_str()));
             return;
         }
-        if !std::mem::replace(&mut self.is_running, true) {
-            self.add(Kind::TurnStarted, &json!({}), out);
-        }
-        self.add(kind, payload, out);
+        let name = params["update"]["sessionUpdate"].as_str().unwrap_or_default();
+        self.add(Kind::update(name), payload, out);
     }
 
-    fn add(&mut self, kind: Kind, payload: &Value, out: &mut String) {
+    fn own<'a>(&mut self, own: impl Into<Own<'a>>, out: &mut String) {
+        let own = own.into();
+        self.add(own.kind(), own.to_payload(), out);
+    }
+
+    fn add(&mut self, kind: Kind, payload: Json, out: &mut String) {
+        if !std::mem::replace(&mut self.is_running, true) {
+            self.own(TurnStarted {}, out);
+        }
         let Some(formatter) = &mut self.formatter else { return };
         self.n_events += 1;
         formatter.add(&Event {
@@ -278,7 +284,7 @@ impl Writer {
             at: mint::now(),
             turn: Some(self.turn),
             kind,
-            payload: Json::of(payload),
+            payload,
         });
         out.push_str(&formatter.take());
     }

@@ -1,12 +1,35 @@
 //! One entry of a session's log.
 //!
 //! An event is either a `session/update` of the agent, kept as the raw `params` it came
-//! in, or something Switchyard itself has to say about the session. The two never share a
-//! name: an update that calls itself `turn_ended` is logged as `agent:turn_ended`.
+//! in, or something Switchyard itself has to say about the session: an [`Own`], a type for each
+//! kind, which is written and read here and nowhere else. The two never share a name: an update
+//! that calls itself `turn_ended` is logged as `agent:turn_ended`.
 
-use std::fmt;
+mod agent;
+mod kind;
+mod question;
+mod session;
+mod turn;
 
-use crate::{Json, TurnId};
+pub use agent::{
+    AgentNotification, AgentQuiet, AgentStderr, TerminalExited, TerminalOutput, WorkerExited,
+    WorkerStarted,
+};
+pub use kind::{Kind, Own};
+pub use question::{
+    AskedQuestion, DecidedBy, Decider, ElicitationRequested, ElicitationResolved, Limit,
+    LimitRaised, LimitReached, PermissionRequested, PermissionResolved, QuestionSummary,
+    RecordedOutcome, RulePlace,
+};
+pub use session::{
+    LogRecovered, OptionSet, ResumeProof, ResumeWay, SessionClosed, SessionCreated, SessionResumed,
+};
+pub use turn::{
+    CancelRequested, CancelRung, CancelStep, DropReason, Outcome, PromptDropped, PromptReceived,
+    StopReason, TurnEnded, TurnStarted, UsageScope,
+};
+
+use crate::{Category, Fault, Json, TurnId};
 
 /// Position in one session's log: starts at 1, has no holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -36,7 +59,29 @@ pub struct Event {
     pub payload: Json,
 }
 
+impl Draft {
+    /// Something that Switchyard itself has to say.
+    pub fn own<'a>(at: Millis, turn: Option<TurnId>, own: impl Into<Own<'a>>) -> Self {
+        let own = own.into();
+        Self { at, turn, kind: own.kind(), payload: own.to_payload() }
+    }
+}
+
 impl Event {
+    /// What Switchyard itself says with it. `None` for an update of the agent, and for what a
+    /// newer version wrote in a way that this one cannot read; but a turn has an end however it is
+    /// written, because somebody waits for it.
+    pub fn own(&self) -> Option<Own<'_>> {
+        let own = Own::read(&self.kind, &self.payload);
+        let is_end = self.kind == Kind::TurnEnded;
+        own.or_else(|| is_end.then(|| TurnEnded::failed(unreadable_end()).into()))
+    }
+
+    /// The question that it puts to a person.
+    pub fn asked_person(&self) -> Option<AskedQuestion<'_>> {
+        self.own()?.asked().filter(|asked| asked.is_for_person)
+    }
+
     /// The event as one line of JSON, the payload's bytes untouched.
     pub fn to_json_line(&self) -> String {
         let mut line = String::with_capacity(self.payload.as_str().len() + 128);
@@ -57,155 +102,8 @@ impl Event {
     }
 }
 
-/// Longest update name that is kept in the kind; the payload has it in full anyway.
-const LONGEST_UPDATE_NAME: usize = 64;
-const AGENT_PREFIX: &str = "agent:";
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What an event is about.
-        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        pub enum Kind {
-            /// A `session/update`, by its `sessionUpdate` name; payload: its `params`.
-            Update(UpdateName),
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Kind {
-            /// Every kind that Switchyard itself writes.
-            pub const OWN: &[Kind] = &[$(Kind::$variant,)*];
-
-            fn own(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-
-            pub fn as_str(&self) -> &str {
-                match self {
-                    Self::Update(name) => &name.0,
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// `{agent, cwd, …}`: first event of every log.
-    SessionCreated = "session_created",
-    /// `{how, verified, …}`: how an agent was given back its memory of the session.
-    SessionResumed = "session_resumed",
-    /// `{mode|model|option…}`: a client changed a setting of the session.
-    OptionSet = "option_set",
-    /// `{prompt, by, _meta?}`: a prompt was accepted; it may have to wait.
-    PromptReceived = "prompt_received",
-    /// `{reason}`: a queued prompt was dropped before its turn started.
-    PromptDropped = "prompt_dropped",
-    TurnStarted = "turn_started",
-    /// `{stopReason, usage?, error?, result?}`: the one end of a turn.
-    TurnEnded = "turn_ended",
-    /// `{by}`: someone asked for the turn to stop.
-    CancelRequested = "cancel_requested",
-    /// `{step}`: one rung of the ladder from asking the agent to killing it.
-    CancelStep = "cancel_step",
-    /// `{requestId, request}`: the agent asks; `request` is its raw params.
-    PermissionRequested = "permission_requested",
-    /// `{requestId, by, outcome}`
-    PermissionResolved = "permission_resolved",
-    /// `{requestId, request}`: the agent asks the user to fill in a form.
-    ElicitationRequested = "elicitation_requested",
-    /// `{requestId, by, response}`
-    ElicitationResolved = "elicitation_resolved",
-    /// `{limit, used, allowed, requestId}`: the session pauses, and a person is asked.
-    LimitReached = "limit_reached",
-    /// `{limit, allowed, by}`: it may go on, up to here.
-    LimitRaised = "limit_raised",
-    /// `{pid, command, containment, model?}`
-    WorkerStarted = "worker_started",
-    /// `{code?, signal?, stderr}`
-    WorkerExited = "worker_exited",
-    /// `{terminalId, data}`: more of what a command printed in a terminal that Switchyard serves.
-    TerminalOutput = "terminal_output",
-    /// `{terminalId, exitCode?, signal?, truncated?}`: that command has ended.
-    TerminalExited = "terminal_exited",
-    /// `{text}`: one line the agent wrote to stderr.
-    AgentStderr = "agent_stderr",
-    /// `{method, params}`: a notification that is not a `session/update`.
-    AgentNotification = "agent_notification",
-    /// `{quietMs, …}`: no sign of progress for a while; nothing is stopped for it.
-    AgentQuiet = "agent_quiet",
-    /// `{category, message, remedy}`
-    Error = "error",
-    /// `{lostFrom, lostTo}`: acknowledged events were missing when the log was opened.
-    LogRecovered = "log_recovered",
-    /// The session was closed by a client; it can be opened again.
-    SessionClosed = "session_closed",
-}
-
-/// The name of an update, safe to print and to compare with the names of our own kinds.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct UpdateName(std::borrow::Cow<'static, str>);
-
-/// Names that come by the thousand and need no allocation.
-const COMMON_UPDATES: [&str; 14] = [
-    "agent_message_chunk",
-    "agent_thought_chunk",
-    "user_message_chunk",
-    "tool_call",
-    "tool_call_update",
-    "plan",
-    "usage_update",
-    "available_commands_update",
-    "current_mode_update",
-    "config_option_update",
-    "session_info_update",
-    "notice",
-    "compaction_update",
-    "compaction_summary_chunk",
-];
-
-impl Kind {
-    /// The kind of a `session/update` that names itself `name`.
-    pub fn update(name: &str) -> Self {
-        if let Some(common) = COMMON_UPDATES.iter().find(|common| **common == name) {
-            return Self::Update(UpdateName((*common).into()));
-        }
-        let is_plain = !name.is_empty()
-            && name.len() <= LONGEST_UPDATE_NAME
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        let name = if !is_plain {
-            format!("{AGENT_PREFIX}other")
-        } else if Self::own(name).is_some() {
-            format!("{AGENT_PREFIX}{name}")
-        } else {
-            name.to_owned()
-        };
-        Self::Update(UpdateName(name.into()))
-    }
-
-    /// Reads a kind back from the log.
-    pub fn from_log(name: &str) -> Self {
-        if let Some(own) = Self::own(name) {
-            return own;
-        }
-        if name.starts_with(AGENT_PREFIX) {
-            return Self::Update(UpdateName(name.to_owned().into()));
-        }
-        Self::update(name)
-    }
-
-    /// The name of the update, when this is one.
-    pub fn update_name(&self) -> Option<&str> {
-        match self {
-            Self::Update(name) => Some(&name.0),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+fn unreadable_end() -> Fault {
+    Fault::new(Category::Internal, "the log does not say in a readable way how this turn ended")
 }
 
 #[cfg(test)]

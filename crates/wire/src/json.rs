@@ -56,9 +56,64 @@ impl Json {
         }
     }
 
+    pub fn as_raw(&self) -> RawJson<'_> {
+        RawJson(&self.0)
+    }
+
     /// Reads the value into a type that borrows from it.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0)
+        self.as_raw().read()
+    }
+}
+
+/// A [`Json`] that is part of another, or of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RawJson<'a>(&'a str);
+
+impl<'a> RawJson<'a> {
+    pub const EMPTY_LIST: Self = Self("[]");
+
+    pub fn as_str(self) -> &'a str {
+        self.0
+    }
+
+    pub fn read<T: Deserialize<'a>>(self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.0)
+    }
+
+    pub fn to_json(self) -> Json {
+        Json::trusted(self.0)
+    }
+}
+
+impl Default for RawJson<'_> {
+    fn default() -> Self {
+        Self("null")
+    }
+}
+
+impl<'a> From<&'a Json> for RawJson<'a> {
+    fn from(json: &'a Json) -> Self {
+        Self(json.as_str())
+    }
+}
+
+impl fmt::Debug for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(<&'a RawValue>::deserialize(deserializer)?.get()))
     }
 }
 
@@ -76,8 +131,7 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
+        RawJson::from(self).serialize(serializer)
     }
 }
 

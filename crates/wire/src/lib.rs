@@ -5,7 +5,7 @@
 //! input: callers bring bytes, times and entropy.
 
 mod envelope;
-mod event;
+pub mod fault;
 mod hidden;
 mod ids;
 mod json;
@@ -18,14 +18,17 @@ mod splice;
 mod tool_kind;
 mod twins;
 mod values;
+mod words;
 
+pub mod event;
 pub mod limits;
 
 pub use envelope::{Envelope, Span, Unreadable};
-pub use event::{Draft, Event, Kind, Millis, Seq};
+pub use event::{Draft, Event, Kind, Millis, Own, Seq};
+pub use fault::{Category, Fault};
 pub use hidden::{is_hidden, show_hidden, with_hidden};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
-pub use json::{Json, NotJson};
+pub use json::{Json, NotJson, RawJson};
 pub use lines::{LineError, LineSplitter};
 pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
 pub use readable::readable;

@@ -628,12 +628,41 @@ export interface components {
             /** @description The turn that the prompt begins, or will when those before it have ended. */
             turnId: string;
         };
+        /**
+         * @description A notification that is no `session/update`. `_switchyard/raw` holds a `line` that a CLI printed
+         *     and nobody understood, `_switchyard/update` an update that the client did not ask for.
+         */
+        AgentNotification: {
+            method: string;
+            params: unknown;
+        };
         AgentOptions: {
             /** @description All that the agent lets one set, as it says it. */
             configOptions: Record<string, unknown>[];
             effort?: components["schemas"]["Choosable"] | null;
             mode?: components["schemas"]["Choosable"] | null;
             model?: components["schemas"]["Choosable"] | null;
+        };
+        /**
+         * @description Nothing was heard for a while; nothing is stopped for it. Not while a question waits, and the time
+         *     of an answered one does not count.
+         */
+        AgentQuiet: {
+            /**
+             * Format: int64
+             * @default 0
+             */
+            quietMs: number;
+            /**
+             * @description What the agent did last.
+             * @default null
+             */
+            waitingFor: string;
+        };
+        /** @description One line that the agent wrote to stderr. */
+        AgentStderr: {
+            /** @default  */
+            text: string;
         };
         Agents: {
             /**
@@ -677,6 +706,15 @@ export interface components {
          * @enum {string}
          */
         By: "page" | "tab";
+        /** @description Somebody asked for the turn to stop. */
+        CancelRequested: {
+            by: string;
+        };
+        CancelRung: "notified" | "permissions_cancelled" | "eof" | "terminate" | "kill";
+        /** @description One rung of the ladder from asking the agent to killing it. */
+        CancelStep: {
+            step: components["schemas"]["CancelRung"];
+        };
         Capabilities: {
             /** @description Ask for a word, not for a version. */
             features: string[];
@@ -684,6 +722,8 @@ export interface components {
             version: string;
             you: components["schemas"]["You"];
         };
+        /** @description What kind of thing went wrong. */
+        Category: "auth" | "rate_limit" | "model_unavailable" | "prompt_too_large" | "upstream_unavailable" | "timeout" | "rejected" | "process_exit" | "protocol" | "bad_input" | "interrupted" | "session_lost" | "internal";
         Challenge: {
             /** @description Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`. */
             movedTo?: string | null;
@@ -732,12 +772,23 @@ export interface components {
              */
             total?: number | null;
         };
+        DecidedBy: "rule" | "mode" | "switchyard" | "client" | "timeout" | "cancel" | "unattended" | "overflow" | "interrupted" | "limits";
+        /** @description Who decided. */
+        Decider: {
+            /**
+             * @description The rule's name, the mode, or the client and how it is connected.
+             * @default null
+             */
+            detail: string;
+            /** @default null */
+            rule: components["schemas"]["RulePlace"];
+            /** @default unknown */
+            who: components["schemas"]["DecidedBy"];
+        };
         /** @description Who decided what. */
         Decision: {
-            /** @description `{who, detail?}` */
-            by: Record<string, unknown>;
-            /** @description What was chosen; of a permission. */
-            outcome?: Record<string, unknown> | null;
+            by: components["schemas"]["Decider"];
+            outcome?: components["schemas"]["RecordedOutcome"] | null;
             requestId: string;
             /** @description Of an elicitation. */
             response?: Record<string, unknown> | null;
@@ -756,6 +807,28 @@ export interface components {
             parent?: string;
             /** @description Where they are, without links; none if these are the ones to begin with. */
             path?: string;
+        };
+        DropReason: "cancelled" | "dropped" | "limit" | "interrupted";
+        /** @description The agent asks the user to fill in a form. */
+        ElicitationRequested: {
+            /** @description Whether a person is asked. */
+            ask: boolean;
+            /** @description The params of `elicitation/create`. */
+            request: unknown;
+            requestId: string;
+        };
+        /** @description The form was filled in, refused or withdrawn. */
+        ElicitationResolved: {
+            by: components["schemas"]["Decider"];
+            question: components["schemas"]["QuestionSummary"];
+            requestId: string;
+            /** @description What the agent was told. */
+            response: unknown;
+            /**
+             * Format: int64
+             * @description How long a person was waited for.
+             */
+            waitedMs?: number;
         };
         /** @description What happened, as an envelope of the session protocol. */
         Envelope: {
@@ -789,6 +862,13 @@ export interface components {
             event: string;
             /** @description Where to go on after it. Frames without one are about the stream. */
             id?: string;
+        };
+        /** @description Something went wrong. */
+        Fault: {
+            category: components["schemas"]["Category"];
+            message: string;
+            /** @description What to do about it. */
+            remedy?: string;
         };
         FileList: {
             /** @description The best first. */
@@ -830,9 +910,36 @@ export interface components {
             seq: number;
         };
         LastTurn: {
-            error?: components["schemas"]["TurnError"] | null;
+            error?: components["schemas"]["Fault"] | null;
             /** @description ACP's, or `error`. */
             stopReason: string;
+        };
+        /** @description What a session may have used up. */
+        Limit: "turns" | "runningSeconds" | "inactiveSeconds" | "tokens" | "costUsd";
+        /** @description The session goes on, up to here. */
+        LimitRaised: {
+            /**
+             * Format: double
+             * @description `null`: there is no limit any more.
+             */
+            allowed?: number | null;
+            by: components["schemas"]["Decider"];
+            limit: components["schemas"]["Limit"];
+            requestId: string;
+        };
+        /** @description The session pauses: the `permission_requested` with the same `requestId` asks whether it may go on. */
+        LimitReached: {
+            /** Format: double */
+            allowed: number;
+            /** @description Whether the agent is stopped meanwhile. */
+            frozen: boolean;
+            limit: components["schemas"]["Limit"];
+            requestId: string;
+            /**
+             * Format: double
+             * @description In the limit's own unit.
+             */
+            used: number;
         };
         Limits: {
             /** Format: int64 */
@@ -843,14 +950,11 @@ export interface components {
         };
         /** @description One entry of a session's log. */
         LogEvent: {
-            /**
-             * @description What it is about: one of the daemon's own kinds, such as `prompt_received`, `turn_ended` or
-             *     `permission_requested`, or the name of an agent's `session/update`.
-             */
+            /** @description What it is about: a kind of `OwnEvent`, or the name of an agent's `session/update`. */
             kind: string;
             /**
-             * @description By its kind. Of an agent's update: the params of `session/update` as the Agent Client
-             *     Protocol has them.
+             * @description By its kind, as `OwnEvent` has it. Of an agent's update: the params of `session/update` as
+             *     the Agent Client Protocol has them.
              */
             payload: Record<string, unknown>;
             /**
@@ -865,6 +969,13 @@ export interface components {
             time: number;
             /** @description The turn that it belongs to. */
             turn?: string;
+        };
+        /** @description Acknowledged events were found missing when the log was opened. */
+        LogRecovered: {
+            /** Format: int64 */
+            lostFrom: number;
+            /** Format: int64 */
+            lostTo: number;
         };
         LoggedIn: {
             /** @description To be kept by the page, and sent to nobody: proofs are made with it. */
@@ -934,6 +1045,116 @@ export interface components {
             systemPrompt?: string | null;
             title?: string | null;
         };
+        /** @description Somebody set a mode, a model, an option or limits. */
+        OptionSet: {
+            by?: string;
+            /** @description The request that set it: ACP's, or `_switchyard/set_limits`. */
+            method: string;
+            /** @description That request's params. */
+            params: unknown;
+        };
+        /** @description An event of Switchyard's own, by its kind */
+        OwnEvent: {
+            /** @enum {string} */
+            kind: "session_created";
+            payload: components["schemas"]["SessionCreated"];
+        } | {
+            /** @enum {string} */
+            kind: "session_resumed";
+            payload: components["schemas"]["SessionResumed"];
+        } | {
+            /** @enum {string} */
+            kind: "session_closed";
+            payload: components["schemas"]["SessionClosed"];
+        } | {
+            /** @enum {string} */
+            kind: "option_set";
+            payload: components["schemas"]["OptionSet"];
+        } | {
+            /** @enum {string} */
+            kind: "prompt_received";
+            payload: components["schemas"]["PromptReceived"];
+        } | {
+            /** @enum {string} */
+            kind: "prompt_dropped";
+            payload: components["schemas"]["PromptDropped"];
+        } | {
+            /** @enum {string} */
+            kind: "turn_started";
+            payload: components["schemas"]["TurnStarted"];
+        } | {
+            /** @enum {string} */
+            kind: "turn_ended";
+            payload: components["schemas"]["TurnEnded"];
+        } | {
+            /** @enum {string} */
+            kind: "cancel_requested";
+            payload: components["schemas"]["CancelRequested"];
+        } | {
+            /** @enum {string} */
+            kind: "cancel_step";
+            payload: components["schemas"]["CancelStep"];
+        } | {
+            /** @enum {string} */
+            kind: "permission_requested";
+            payload: components["schemas"]["PermissionRequested"];
+        } | {
+            /** @enum {string} */
+            kind: "permission_resolved";
+            payload: components["schemas"]["PermissionResolved"];
+        } | {
+            /** @enum {string} */
+            kind: "elicitation_requested";
+            payload: components["schemas"]["ElicitationRequested"];
+        } | {
+            /** @enum {string} */
+            kind: "elicitation_resolved";
+            payload: components["schemas"]["ElicitationResolved"];
+        } | {
+            /** @enum {string} */
+            kind: "limit_reached";
+            payload: components["schemas"]["LimitReached"];
+        } | {
+            /** @enum {string} */
+            kind: "limit_raised";
+            payload: components["schemas"]["LimitRaised"];
+        } | {
+            /** @enum {string} */
+            kind: "worker_started";
+            payload: components["schemas"]["WorkerStarted"];
+        } | {
+            /** @enum {string} */
+            kind: "worker_exited";
+            payload: components["schemas"]["WorkerExited"];
+        } | {
+            /** @enum {string} */
+            kind: "terminal_output";
+            payload: components["schemas"]["TerminalOutput"];
+        } | {
+            /** @enum {string} */
+            kind: "terminal_exited";
+            payload: components["schemas"]["TerminalExited"];
+        } | {
+            /** @enum {string} */
+            kind: "agent_stderr";
+            payload: components["schemas"]["AgentStderr"];
+        } | {
+            /** @enum {string} */
+            kind: "agent_notification";
+            payload: components["schemas"]["AgentNotification"];
+        } | {
+            /** @enum {string} */
+            kind: "agent_quiet";
+            payload: components["schemas"]["AgentQuiet"];
+        } | {
+            /** @enum {string} */
+            kind: "error";
+            payload: components["schemas"]["Fault"];
+        } | {
+            /** @enum {string} */
+            kind: "log_recovered";
+            payload: components["schemas"]["LogRecovered"];
+        };
         Pass: {
             /**
              * @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
@@ -994,6 +1215,30 @@ export interface components {
             name: string;
             optionId: string;
         };
+        /** @description The agent asks whether it may do something. */
+        PermissionRequested: {
+            /** @description Whether a person is asked. */
+            ask: boolean;
+            /** @description The limit that this is about; then it is Switchyard that asks, whether to go on. */
+            limit?: components["schemas"]["Limit"];
+            /** @description The params of `session/request_permission`. */
+            request: unknown;
+            requestId: string;
+        };
+        /** @description The question was answered, or is not asked any more. */
+        PermissionResolved: {
+            allowed: boolean;
+            by: components["schemas"]["Decider"];
+            outcome: components["schemas"]["RecordedOutcome"];
+            /** @description What was judged. */
+            question: components["schemas"]["QuestionSummary"];
+            requestId: string;
+            /**
+             * Format: int64
+             * @description How long a person was waited for.
+             */
+            waitedMs?: number;
+        };
         Permissions: {
             permissions: components["schemas"]["Permission"][];
         };
@@ -1012,6 +1257,20 @@ export interface components {
             /** @description `urn:switchyard:problem:…`; does not change between versions. */
             type: string;
         };
+        /** @description A prompt that waited was dropped, and its turn never begins. */
+        PromptDropped: {
+            reason: components["schemas"]["DropReason"];
+        };
+        /** @description A prompt was accepted; it may have to wait for its turn. */
+        PromptReceived: {
+            _meta?: unknown;
+            /** @description The client that sent it. */
+            by: string;
+            /** @description The name under which the client can ask for it again without its being done twice. */
+            clientRequestId?: string;
+            /** @description ACP's content blocks. */
+            prompt: unknown;
+        };
         ProofRequest: {
             /** @description As in the challenge. */
             by?: components["schemas"]["By"];
@@ -1019,6 +1278,25 @@ export interface components {
             nonce: string;
             /** @description As the daemon's, with `page` in place of `daemon`. */
             proof: string;
+        };
+        /** @description What a question was about, short enough to be kept with its answer. */
+        QuestionSummary: {
+            /** @default null */
+            command: string;
+            /**
+             * @description Something was too long; the question's own event has all of it.
+             * @default false
+             */
+            isCut: boolean;
+            /**
+             * @description ACP's kind of the tool call.
+             * @default
+             */
+            kind: string;
+            /** @default [] */
+            paths: string[];
+            /** @default  */
+            title: string;
         };
         Queue: {
             /** @description The prompts that wait, in order. */
@@ -1031,8 +1309,39 @@ export interface components {
             text: string;
             turnId: string;
         };
+        /** @description What the agent was told. */
+        RecordedOutcome: {
+            /**
+             * @description The option's kind, such as `allow_once`.
+             * @default null
+             */
+            kind: string;
+            /**
+             * @description The option's name.
+             * @default null
+             */
+            name: string;
+            /** @default null */
+            optionId: string;
+            /**
+             * @description `selected` or `cancelled`.
+             * @default
+             */
+            outcome: string;
+        };
         /** @enum {string} */
         Refusal: "cancelled" | "rejected" | "unattended";
+        /** @description What checked that the agent remembers. */
+        ResumeProof: "listed" | "replayed" | "confirmed" | "unchecked" | "new";
+        /** @description How an agent came to know the session. */
+        ResumeWay: "new" | "resume" | "load" | "reseed";
+        /** @description Where a rule stands. */
+        RulePlace: {
+            /** @description Without one it was given with the session. */
+            file?: string;
+            /** @description The first is 1. */
+            index: number;
+        };
         /** @description A session as it is now. */
         Session: {
             /** @description The turn that runs or is about to. */
@@ -1089,6 +1398,39 @@ export interface components {
             status?: components["schemas"]["SessionStatus"];
             title?: string | null;
         };
+        /** @description The session was closed; the next prompt opens it again. */
+        SessionClosed: Record<string, unknown>;
+        /** @description The first event of every log. */
+        SessionCreated: {
+            /**
+             * @description The agent's name.
+             * @default
+             */
+            agent: string;
+            /**
+             * Format: int64
+             * @description The last event of that session which this one has.
+             * @default null
+             */
+            at: number;
+            /**
+             * @description Who made it, if that is known.
+             * @default null
+             */
+            by: string;
+            /**
+             * @description The agent's program and its arguments.
+             * @default []
+             */
+            command: string[];
+            /** @default  */
+            cwd: string;
+            /**
+             * @description The session that this one is a fork of.
+             * @default null
+             */
+            forkedFrom: string;
+        };
         /** @description One frame of the changes in the list of sessions. */
         SessionFrame: {
             data: components["schemas"]["SessionChange"];
@@ -1124,6 +1466,15 @@ export interface components {
             /** @description The one that was used last comes first. */
             sessions: components["schemas"]["Session"][];
         };
+        /** @description How an agent was given back its memory of the session. */
+        SessionResumed: {
+            /** @description What is not as it was, such as `cwd_changed: …`. */
+            changed?: string[];
+            how: components["schemas"]["ResumeWay"];
+            /** @description What was tried and did not work. */
+            tried?: string[];
+            verified: components["schemas"]["ResumeProof"];
+        };
         /** @enum {string} */
         SessionStatus: "idle" | "running" | "requires_action" | "closed" | "damaged";
         /** @description What a session has used over its whole life, as far as its agent tells. */
@@ -1148,6 +1499,29 @@ export interface components {
             bytesOnDisk?: number | null;
             error?: string | null;
             ok: boolean;
+        };
+        /** @description That command has ended. */
+        TerminalExited: {
+            /**
+             * Format: int32
+             * @default null
+             */
+            exitCode: number;
+            /** @default null */
+            signal: string;
+            /** @default  */
+            terminalId: string;
+            /**
+             * @description Not all that it printed is in the log.
+             * @default false
+             */
+            truncated: boolean;
+        };
+        /** @description More of what a command printed in a [terminal](#terminals) that Switchyard serves. */
+        TerminalOutput: {
+            /** @description To be appended to what came before. */
+            data: string;
+            terminalId: string;
         };
         /** @description What may be known of a token. */
         TokenInfo: {
@@ -1196,11 +1570,35 @@ export interface components {
             next?: number | null;
             sessionId: string;
         };
-        TurnError: {
-            category: string;
-            message: string;
-            remedy?: string | null;
+        /** @description The one end of a turn. */
+        TurnEnded: {
+            /** @description The error that was the agent's answer. */
+            agentError?: unknown;
+            /**
+             * Format: double
+             * @description What this turn has cost, in US dollars.
+             * @default null
+             */
+            costUsd: number;
+            /** @default null */
+            error: components["schemas"]["Fault"];
+            /** @description The agent's answer to `session/prompt`. */
+            result?: unknown;
+            /**
+             * @description ACP's word, the agent's own, or `error`.
+             * @default end_turn
+             */
+            stopReason: string;
+            /** @description The tokens of this turn; see [agents](agents.md#tokens-and-cost). */
+            usage?: unknown;
+            /**
+             * @description What `usage` counts, if it is not the whole turn.
+             * @default null
+             */
+            usageOf: components["schemas"]["UsageScope"];
         };
+        /** @description The prompt goes to the agent. */
+        TurnStarted: Record<string, unknown>;
         /** @description What happened, for a user interface. */
         UiEvent: {
             /** @description That of `agent` has a `type`: `text_delta`, `tool_use`, `tool_result`, `status` … */
@@ -1209,8 +1607,58 @@ export interface components {
         };
         /** @enum {string} */
         UiEventName: "start" | "agent" | "stderr" | "error" | "end";
+        /** @description What an agent's count of tokens is about. */
+        UsageScope: "last_call";
         /** @description Text, or ACP's content blocks. */
         Words: string | Record<string, unknown>[];
+        /** @description The agent's process has ended. */
+        WorkerExited: {
+            /**
+             * Format: int32
+             * @default null
+             */
+            code: number;
+            /**
+             * @description Why, if it was for a reason of Switchyard's own: `idle`.
+             * @default null
+             */
+            reason: string;
+            /**
+             * Format: int32
+             * @default null
+             */
+            signal: number;
+            /**
+             * @description The last lines.
+             * @default
+             */
+            stderr: string;
+            /**
+             * @description Whether Switchyard ended it.
+             * @default false
+             */
+            stopped: boolean;
+        };
+        /** @description The agent's process runs, and has the session. */
+        WorkerStarted: {
+            /** @default [] */
+            command: string[];
+            /**
+             * @description What holds its processes together: `cgroup` or `keeper`.
+             * @default
+             */
+            containment: string;
+            /**
+             * @description The model that it begins with, if it says so.
+             * @default null
+             */
+            model: string;
+            /**
+             * Format: int32
+             * @default 0
+             */
+            pid: number;
+        };
         /** @description Whoever asks. */
         You: {
             /** @description The token's name. */

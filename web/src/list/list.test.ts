@@ -34,7 +34,7 @@ describe("a query", () => {
   });
 
   it("tells failed from idle, and counts damaged as failed", () => {
-    const lastTurn = { stopReason: "error", error: { category: "internal", message: "it crashed" } };
+    const lastTurn = { stopReason: "error", error: { category: "internal", message: "it crashed" } } as const;
     expect(standingOf(session("s", { lastTurn }))).toBe("failed");
     expect(standingOf(session("s", { lastTurn, status: "running" }))).toBe("running");
     expect(standingOf(session("s", { lastTurn: { stopReason: "cancelled" } }))).toBe("idle");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sessions::permission::plain_yes;
 use sessions::projection::without_cwd;
+use wire::event::{Decider, ElicitationResolved, PermissionResolved, QuestionSummary};
 use wire::{CallId, Event, TurnId};
 
 use super::reading::line;
@@ -94,10 +95,8 @@ impl Question {
         plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
     }
 
-    /// Nothing if nobody is to be asked. `known` is what was told of the call.
-    pub(super) fn permission(payload: &Value, known: Tool) -> Option<Self> {
-        let id = asked(payload)?;
-        let request = &payload["request"];
+    /// `known` is what was told of the call.
+    pub(super) fn permission(id: CallId, request: &Value, known: Tool) -> Self {
         let call = &request["toolCall"];
         let option = |one: &Value| {
             let id = one["optionId"].as_str()?.to_owned();
@@ -110,12 +109,10 @@ impl Question {
         let title = call["title"].as_str().unwrap_or("the agent asks");
         let title = line(&without_cwd(title, known.cwd()), 400);
         let tool_kind = line(call["kind"].as_str().unwrap_or_default(), 100);
-        Some(Self { id, turn: None, title, call: known, wants: Wants::Choice(choices), tool_kind })
+        Self { id, turn: None, title, call: known, wants: Wants::Choice(choices), tool_kind }
     }
 
-    pub(super) fn form(payload: &Value) -> Option<Self> {
-        let id = asked(payload)?;
-        let request = &payload["request"];
+    pub(super) fn form(id: CallId, request: &Value) -> Self {
         let schema = &request["requestedSchema"];
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -131,13 +128,8 @@ impl Question {
         let url = request["url"].as_str().map(|url| line(url, 1000));
         let wants = Wants::Form { fields, url };
         let (call, tool_kind) = (Tool::default(), String::new());
-        Some(Self { id, turn: None, title, call, wants, tool_kind })
+        Self { id, turn: None, title, call, wants, tool_kind }
     }
-}
-
-fn asked(payload: &Value) -> Option<CallId> {
-    let id = payload["requestId"].as_str().filter(|_| payload["ask"] == true)?;
-    CallId::parse(id).ok()
 }
 
 fn field_kind(property: &Value) -> FieldKind {
@@ -158,24 +150,41 @@ fn field_kind(property: &Value) -> FieldKind {
 }
 
 impl Conversation {
-    pub(super) fn resolved(&mut self, event: &Event, payload: &Value) {
-        let id = payload["requestId"].as_str();
-        self.questions.retain(|question| Some(question.id.as_str()) != id);
-        let title = payload["question"]["title"].as_str();
-        let title = title.map(|title| line(&without_cwd(title, self.cwd.as_deref()), 100));
-        let title = title.map(|title| format!(": {title}")).unwrap_or_default();
-        let by = self.own.decider(payload, event.seq.0);
-        let (tone, decision) = match (payload["allowed"].as_bool(), &payload["outcome"]["outcome"])
-        {
-            (_, outcome) if outcome == "cancelled" => (Tone::Dim, "not answered"),
-            (Some(true), _) => (Tone::Good, "allowed"),
-            (Some(false), _) => (Tone::Bad, "rejected"),
-            (None, _) => match payload["response"]["action"].as_str() {
-                Some("accept") => (Tone::Good, "answered"),
-                Some("decline") => (Tone::Dim, "declined"),
-                _ => (Tone::Dim, "not answered"),
-            },
+    pub(super) fn permission_resolved(&mut self, event: &Event, resolved: &PermissionResolved) {
+        let (tone, decision) = match (resolved.outcome.outcome.as_str(), resolved.allowed) {
+            ("cancelled", _) => (Tone::Dim, "not answered"),
+            (_, true) => (Tone::Good, "allowed"),
+            (_, false) => (Tone::Bad, "rejected"),
         };
+        let PermissionResolved { request_id, by, question, .. } = resolved;
+        self.resolved(event, *request_id, by, question, (tone, decision));
+    }
+
+    pub(super) fn form_resolved(&mut self, event: &Event, resolved: &ElicitationResolved<'_>) {
+        let response: Value = resolved.response.read().unwrap_or_default();
+        let decision = match response["action"].as_str() {
+            Some("accept") => (Tone::Good, "answered"),
+            Some("decline") => (Tone::Dim, "declined"),
+            _ => (Tone::Dim, "not answered"),
+        };
+        let ElicitationResolved { request_id, by, question, .. } = resolved;
+        self.resolved(event, *request_id, by, question, decision);
+    }
+
+    fn resolved(
+        &mut self,
+        event: &Event,
+        id: CallId,
+        by: &Decider,
+        question: &QuestionSummary,
+        (tone, decision): (Tone, &str),
+    ) {
+        self.questions.retain(|question| question.id != id);
+        let title = match question.title.as_str() {
+            "" => String::new(),
+            title => format!(": {}", line(&without_cwd(title, self.cwd.as_deref()), 100)),
+        };
+        let by = self.own.decider(by, id, event.seq.0);
         self.note(event.turn, tone, format!("{decision}{by}{title}"));
     }
 }

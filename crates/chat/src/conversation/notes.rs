@@ -1,7 +1,13 @@
 //! What Switchyard itself has to say about the session.
 
+use std::sync::Arc;
+
 use serde_json::Value;
-use wire::{Event, Kind, TurnId};
+use wire::event::{
+    AgentQuiet, CancelRung, CancelStep, LimitRaised, LogRecovered, SessionResumed, StopReason,
+    TurnEnded,
+};
+use wire::{Event, Fault, Own, TurnId};
 
 use super::reading::{line, lines};
 use super::{Conversation, Item, Part};
@@ -15,31 +21,32 @@ pub(crate) enum Tone {
 }
 
 impl Conversation {
-    pub(super) fn tell_end(&mut self, event: &Event, payload: &Value) {
-        let error = &payload["error"];
-        let stop = payload["stopReason"].as_str().unwrap_or("error");
-        let (tone, mut text) = match stop {
-            _ if error.is_object() && self.has_said(event, error) => (Tone::Bad, afterwards(error)),
-            _ if error.is_object() => (Tone::Bad, fault(error)),
-            "end_turn" => return,
-            "cancelled" => (Tone::Doubtful, "stopped".to_owned()),
-            "max_tokens" => (Tone::Doubtful, "the answer reached its longest length".to_owned()),
-            "max_turn_requests" => {
+    pub(super) fn tell_end(&mut self, event: &Event, ended: &TurnEnded<'_>) {
+        let (tone, text) = match (&ended.stop_reason, &ended.error) {
+            (_, Some(fault)) if self.has_said(event, fault) => (Tone::Bad, afterwards(fault)),
+            (StopReason::Cancelled, Some(fault)) => {
+                (Tone::Bad, format!("stopped: {}", in_words(fault)))
+            }
+            (_, Some(fault)) => (Tone::Bad, in_words(fault)),
+            (StopReason::EndTurn, None) => return,
+            (StopReason::Cancelled, None) => (Tone::Doubtful, "stopped".to_owned()),
+            (StopReason::MaxTokens, None) => {
+                (Tone::Doubtful, "the answer reached its longest length".to_owned())
+            }
+            (StopReason::MaxTurnRequests, None) => {
                 (Tone::Doubtful, "the agent made as many steps as it may".to_owned())
             }
-            "refusal" => (Tone::Doubtful, "the agent refuses to go on".to_owned()),
-            other => (Tone::Doubtful, format!("ended: {}", line(other, 100))),
+            (StopReason::Refusal, None) => {
+                (Tone::Doubtful, "the agent refuses to go on".to_owned())
+            }
+            (other, None) => (Tone::Doubtful, format!("ended: {}", line(other.as_str(), 100))),
         };
-        if stop == "cancelled" && error.is_object() {
-            text = format!("stopped: {text}");
-        }
         self.note(event.turn, tone, text);
     }
 
     /// Whether the agent's last words in this turn are the error.
-    fn has_said(&self, event: &Event, error: &Value) -> bool {
-        let Some(message) = error["message"].as_str() else { return false };
-        let message = lines(message, 2000);
+    fn has_said(&self, event: &Event, fault: &Fault) -> bool {
+        let message = lines(&fault.message, 2000);
         let last = self.items.last().filter(|item| item.turn == event.turn);
         let is_said = |text: &str| text.trim_end().ends_with(message.trim_end());
         matches!(last, Some(Item { part: Part::Answer(prose), .. }) if is_said(&prose.text))
@@ -65,46 +72,44 @@ impl Conversation {
         }
     }
 
-    pub(super) fn remark(&mut self, event: &Event, payload: &Value) {
-        let text = |key: &str| line(payload[key].as_str().unwrap_or_default(), 300);
-        let (tone, said) = match event.kind {
-            Kind::SessionCreated if payload["forkedFrom"].is_string() => {
-                (Tone::Dim, format!("forked from {}", text("forkedFrom")))
+    pub(super) fn remark(&mut self, event: &Event, own: &Own<'_>) {
+        let (tone, said) = match own {
+            Own::SessionCreated(created) => {
+                self.cwd = Some(Arc::from(created.cwd.as_str()));
+                let Some(from) = &created.forked_from else { return };
+                (Tone::Dim, format!("forked from {}", line(from, 300)))
             }
-            Kind::SessionResumed => {
-                let verified = text("verified");
-                (Tone::Dim, format!("the agent has its session back ({}, {verified})", text("how")))
+            Own::SessionResumed(SessionResumed { how, verified, .. }) => {
+                let (how, verified) = (how.as_str(), verified.as_str());
+                (Tone::Dim, format!("the agent has its session back ({how}, {verified})"))
             }
-            Kind::SessionClosed => (Tone::Dim, "closed; a prompt opens it again".to_owned()),
-            Kind::CancelStep => match payload["step"].as_str() {
-                Some("terminate") => {
-                    (Tone::Doubtful, "the agent did not stop; ending it".to_owned())
-                }
-                Some("kill") => (Tone::Doubtful, "killing the agent".to_owned()),
-                _ => return,
-            },
-            Kind::LimitRaised => {
-                let by = self.own.decider(payload, event.seq.0);
-                (Tone::Dim, format!("goes on: the limit of {} was raised{by}", text("limit")))
+            Own::SessionClosed(_) => (Tone::Dim, "closed; a prompt opens it again".to_owned()),
+            Own::CancelStep(CancelStep { step: CancelRung::Terminate }) => {
+                (Tone::Doubtful, "the agent did not stop; ending it".to_owned())
             }
-            Kind::WorkerExited if payload["stopped"] != true => {
-                let how = match (payload["signal"].as_i64(), payload["code"].as_i64()) {
+            Own::CancelStep(CancelStep { step: CancelRung::Kill }) => {
+                (Tone::Doubtful, "killing the agent".to_owned())
+            }
+            Own::LimitRaised(LimitRaised { limit, request_id, by, .. }) => {
+                let by = self.own.decider(by, *request_id, event.seq.0);
+                (Tone::Dim, format!("goes on: the limit of {} was raised{by}", limit.as_str()))
+            }
+            Own::WorkerExited(exited) if !exited.stopped => {
+                let how = match (exited.signal, exited.code) {
                     (Some(signal), _) => format!("by signal {signal}"),
                     (_, Some(code)) => format!("with code {code}"),
                     _ => "without a word".to_owned(),
                 };
                 (Tone::Doubtful, format!("the agent ended {how}"))
             }
-            Kind::AgentQuiet => {
-                let seconds = payload["quietMs"].as_u64().unwrap_or_default() / 1000;
-                let last =
-                    payload["waitingFor"].as_str().map(|last| format!(": {}", line(last, 300)));
-                (Tone::Dim, format!("nothing heard for {seconds} s{}", last.unwrap_or_default()))
+            Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
+                let last = waiting_for.as_ref().map(|last| format!(": {}", line(last, 300)));
+                let (seconds, last) = (quiet_ms / 1000, last.unwrap_or_default());
+                (Tone::Dim, format!("nothing heard for {seconds} s{last}"))
             }
-            Kind::Error => (Tone::Bad, fault(payload)),
-            Kind::LogRecovered => {
-                let (from, to) = (&payload["lostFrom"], &payload["lostTo"]);
-                (Tone::Bad, format!("events {from} to {to} were lost from the log"))
+            Own::Error(fault) => (Tone::Bad, in_words(fault)),
+            Own::LogRecovered(LogRecovered { lost_from, lost_to }) => {
+                (Tone::Bad, format!("events {lost_from} to {lost_to} were lost from the log"))
             }
             _ => return,
         };
@@ -112,19 +117,23 @@ impl Conversation {
     }
 }
 
-/// What is wrong, and what to do about it.
 /// What is left to say about an error that stands there as the agent's own words.
-fn afterwards(error: &Value) -> String {
-    match error["remedy"].as_str() {
-        Some(remedy) => format!("the turn failed\nhint: {}", lines(remedy, 500)),
-        None => "the turn failed".to_owned(),
-    }
+fn afterwards(fault: &Fault) -> String {
+    with_hint("the turn failed".to_owned(), fault)
 }
 
-fn fault(error: &Value) -> String {
-    let message = lines(error["message"].as_str().unwrap_or("no details were given"), 2000);
-    match error["remedy"].as_str() {
-        Some(remedy) => format!("{message}\nhint: {}", lines(remedy, 500)),
-        None => message,
+/// What is wrong, and what to do about it.
+fn in_words(fault: &Fault) -> String {
+    let message = match fault.message.as_str() {
+        "" => "no details were given",
+        message => message,
+    };
+    with_hint(lines(message, 2000), fault)
+}
+
+fn with_hint(text: String, fault: &Fault) -> String {
+    match &fault.remedy {
+        Some(remedy) => format!("{text}\nhint: {}", lines(remedy, 500)),
+        None => text,
     }
 }

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
 use sessions::projection::sanitize;
+use wire::event::{DecidedBy, Decider};
 use wire::{CallId, TurnId};
 
 use super::reading::line;
@@ -21,7 +21,7 @@ const MAX_OWN: usize = 4096;
 
 /// What this chat did itself.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnActs {
     /// Prompts whose turn is not known yet.
     sent: VecDeque<String>,
     turns: VecDeque<TurnId>,
@@ -30,14 +30,14 @@ pub(crate) struct Own {
     since: u64,
 }
 
-impl Default for Own {
+impl Default for OwnActs {
     /// Of a log that is only read: everything is from before.
     fn default() -> Self {
         Self::since(u64::MAX)
     }
 }
 
-impl Own {
+impl OwnActs {
     /// Nothing yet; events up to `since` are from before.
     pub(crate) fn since(since: u64) -> Self {
         let (sent, turns, answers) = Default::default();
@@ -64,8 +64,8 @@ impl Own {
         remember(&mut self.answers, id, MAX_SENT);
     }
 
-    pub(super) fn has_answered(&self, id: Option<&str>) -> bool {
-        id.is_some_and(|id| self.answers.iter().any(|own| own.as_str() == id))
+    pub(super) fn has_answered(&self, id: CallId) -> bool {
+        self.answers.contains(&id)
     }
 
     fn has_asked(&self, turn: Option<TurnId>, text: &str) -> bool {
@@ -76,44 +76,42 @@ impl Own {
     /// Who asked, unless it was whoever sits here. `text` is what was asked.
     pub(super) fn asker(
         &self,
-        by: &Value,
+        by: &str,
         seq: u64,
         turn: Option<TurnId>,
         text: &str,
     ) -> Option<String> {
-        let by = by.as_str()?;
-        match by == LOCAL {
-            true if seq <= self.since || self.has_asked(turn, text) => None,
+        match by {
+            "" => None,
+            LOCAL if seq <= self.since || self.has_asked(turn, text) => None,
             _ => Some(named(by, seq > self.since)),
         }
     }
 
     /// Who decided, as the end of a sentence: `by you`.
-    pub(super) fn decider(&self, payload: &Value, seq: u64) -> String {
-        let by = &payload["by"];
-        let detail = by["detail"].as_str();
-        let who = by.as_str().or_else(|| by["who"].as_str()).unwrap_or_default();
-        if self.has_answered(payload["requestId"].as_str()) && who == "client" {
-            return " by you".to_owned();
-        }
-        match who {
-            "" => String::new(),
-            "client" => format!(" by {}", named(detail.unwrap_or("a client"), seq > self.since)),
-            "rule" => match detail {
+    pub(super) fn decider(&self, by: &Decider, request: CallId, seq: u64) -> String {
+        let detail = by.detail.as_deref();
+        match by.who {
+            DecidedBy::Client if self.has_answered(request) => " by you".to_owned(),
+            DecidedBy::Client => {
+                format!(" by {}", named(detail.unwrap_or("a client"), seq > self.since))
+            }
+            DecidedBy::Rule => match detail {
                 Some(detail) => format!(" by a rule ({})", line(detail, 80)),
                 None => " by a rule".to_owned(),
             },
-            "mode" => " by the permission mode".to_owned(),
-            "timeout" => ": nobody answered in time".to_owned(),
-            "cancel" => ": the turn was stopped".to_owned(),
-            "unattended" => ": nobody was there to ask".to_owned(),
-            "overflow" => ": too many questions wait".to_owned(),
-            "interrupted" => ": the session was interrupted".to_owned(),
-            "limits" => " by the limits".to_owned(),
-            other => match detail {
-                Some(detail) => format!(" by {} ({})", line(other, 60), line(detail, 80)),
-                None => format!(" by {}", named(other, seq > self.since)),
+            DecidedBy::Switchyard => match detail {
+                Some(detail) => format!(" by switchyard ({})", line(detail, 80)),
+                None => " by switchyard".to_owned(),
             },
+            DecidedBy::Mode => " by the permission mode".to_owned(),
+            DecidedBy::Timeout => ": nobody answered in time".to_owned(),
+            DecidedBy::Cancel => ": the turn was stopped".to_owned(),
+            DecidedBy::Unattended => ": nobody was there to ask".to_owned(),
+            DecidedBy::Overflow => ": too many questions wait".to_owned(),
+            DecidedBy::Interrupted => ": the session was interrupted".to_owned(),
+            DecidedBy::Limits => " by the limits".to_owned(),
+            DecidedBy::Unknown => String::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What people ask, while it waits and once its turn has begun.
 
 use serde_json::Value;
+use wire::event::{DropReason, PromptReceived};
 use wire::{Event, TurnId};
 
 use sessions::projection::sanitize;
@@ -17,23 +18,23 @@ pub(crate) struct Waiting {
 }
 
 impl Conversation {
-    pub(super) fn prompt_received(&mut self, event: &Event, payload: &Value) {
-        let text = prompt_text(&payload["prompt"]);
-        let by = self.own.asker(&payload["by"], event.seq.0, event.turn, &text);
+    pub(super) fn prompt_received(&mut self, event: &Event, received: &PromptReceived<'_>) {
+        let text = prompt_text(&received.prompt.read().unwrap_or_default());
+        let by = self.own.asker(&received.by, event.seq.0, event.turn, &text);
         self.has_others |= by.is_some();
         self.waiting.push(Waiting { turn: event.turn, text, by });
     }
 
-    pub(super) fn prompt_dropped(&mut self, event: &Event, payload: &Value) {
+    pub(super) fn prompt_dropped(&mut self, event: &Event, reason: DropReason) {
         let place = self.waiting.iter().position(|waiting| waiting.turn == event.turn);
         let Some(place) = place else { return };
         let text = line(&self.waiting.remove(place).text, 200);
-        let why = match payload["reason"].as_str() {
-            Some("cancelled") => "the turn was stopped".to_owned(),
-            Some("dropped") => "taken back".to_owned(),
-            Some("limit") => "a limit is reached".to_owned(),
-            Some("interrupted") => "the session was interrupted".to_owned(),
-            other => line(other.unwrap_or("dropped"), 100),
+        let why = match reason {
+            DropReason::Cancelled => "the turn was stopped",
+            DropReason::Dropped => "taken back",
+            DropReason::Limit => "a limit is reached",
+            DropReason::Interrupted => "the session was interrupted",
+            DropReason::Unknown => "dropped",
         };
         self.note(event.turn, Tone::Doubtful, format!("not sent ({why}): {text}"));
     }

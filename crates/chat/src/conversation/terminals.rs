@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 use sessions::projection::CommandEnd;
-use wire::Json;
+use wire::event::{TerminalExited, TerminalOutput};
 
 use super::reading::line;
 use super::terminal::Printed;
@@ -104,12 +104,10 @@ impl Terminals {
     }
 
     /// Something was printed. The items that change with it.
-    pub(super) fn output(&mut self, payload: &Value) -> Vec<usize> {
-        let Some(id) = id_of(&payload["terminalId"]) else { return Vec::new() };
-        let data = payload["data"].as_str().unwrap_or_default();
-        let terminal = self.terminal(&id);
+    pub(super) fn output(&mut self, output: &TerminalOutput) -> Vec<usize> {
+        let terminal = self.terminal(&output.terminal_id);
         let before = terminal.printed.weight();
-        terminal.printed.push(data);
+        terminal.printed.push(&output.data);
         terminal.has_printed = true;
         let (after, cards) = (terminal.printed.weight(), terminal.cards.clone());
         self.n_bytes = (self.n_bytes + after).saturating_sub(before);
@@ -117,12 +115,11 @@ impl Terminals {
         cards
     }
 
-    pub(super) fn exited(&mut self, payload: &Value) -> Vec<usize> {
-        let Some(id) = id_of(&payload["terminalId"]) else { return Vec::new() };
-        let terminal = self.terminal(&id);
-        terminal.is_truncated |= payload["truncated"] == true;
-        terminal.end = end(payload);
-        terminal.failure = CommandEnd::seen(&Json::of(payload)).failure();
+    pub(super) fn exited(&mut self, exited: &TerminalExited) -> Vec<usize> {
+        let terminal = self.terminal(&exited.terminal_id);
+        terminal.is_truncated |= exited.truncated;
+        terminal.end = end(exited);
+        terminal.failure = CommandEnd::seen(exited).failure();
         terminal.has_ended = true;
         terminal.cards.clone()
     }
@@ -162,18 +159,13 @@ pub(super) fn id_of(id: &Value) -> Option<String> {
     Some(id.to_owned())
 }
 
-fn end(payload: &Value) -> Option<String> {
-    // A number where the signal has no name of its own; either may come as a text.
-    let signal = match &payload["signal"] {
-        Value::String(name) => Some(line(name, 40)),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
-    let signal = signal.map(|signal| match signal.parse::<u32>() {
+fn end(exited: &TerminalExited) -> Option<String> {
+    // A number where the signal has no name of its own.
+    let signal = exited.signal.as_ref().map(|signal| match signal.parse::<u32>() {
         Ok(number) => format!("signal {number}"),
-        Err(_) => signal,
+        Err(_) => line(signal, 40),
     });
-    match (signal, payload["exitCode"].as_i64()) {
+    match (signal, exited.exit_code) {
         (Some(signal), _) => Some(format!("ended by {signal}")),
         (None, Some(0) | None) => None,
         (None, Some(code)) => Some(format!("exit code {code}")),
@@ -184,13 +176,12 @@ fn end(payload: &Value) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{MAX_BYTES, MAX_TERMINALS, Terminals};
+    use super::{MAX_BYTES, MAX_TERMINALS, TerminalOutput, Terminals};
 
     #[test]
     fn how_a_command_ended_is_said_in_words() {
-        let said = |payload: serde_json::Value| super::end(&payload);
+        let said = |payload| super::end(&serde_json::from_value(payload).unwrap());
         assert_eq!(said(json!({ "signal": "9" })).as_deref(), Some("ended by signal 9"));
-        assert_eq!(said(json!({ "signal": 9 })).as_deref(), Some("ended by signal 9"));
         assert_eq!(said(json!({ "signal": "SIGKILL" })).as_deref(), Some("ended by SIGKILL"));
         assert_eq!(said(json!({ "exitCode": 3 })).as_deref(), Some("exit code 3"));
         assert_eq!(said(json!({ "exitCode": 0 })), None);
@@ -201,7 +192,7 @@ mod tests {
         let mut terminals = Terminals::default();
         let data = "some words\n".repeat(2000);
         let mut output = |name: String, data: &str| {
-            terminals.output(&json!({ "terminalId": name, "data": data }));
+            terminals.output(&TerminalOutput { terminal_id: name, data: data.to_owned() });
             assert!(terminals.n_bytes <= MAX_BYTES && terminals.by_id.len() <= MAX_TERMINALS);
         };
         for n in 0..3000 {

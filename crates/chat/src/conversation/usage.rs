@@ -1,6 +1,7 @@
 //! What a session has used, as far as its agent tells.
 
 use serde_json::Value;
+use wire::event::TurnEnded;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Usage {
@@ -32,15 +33,8 @@ impl Usage {
         Some(u8::try_from(percent.min(100)).unwrap_or(100))
     }
 
-    pub(super) fn turn_ended(&mut self, payload: &Value) {
-        let places = [&payload["usage"], &payload["result"]["usage"]];
-        let tokens = places.into_iter().find_map(|usage| {
-            let count = |names: &[&str]| names.iter().find_map(|name| usage[*name].as_u64());
-            let input = count(&["inputTokens", "input_tokens"]);
-            let output = count(&["outputTokens", "output_tokens"]);
-            let total = count(&["totalTokens", "total_tokens"]);
-            total.or_else(|| Some(input?.saturating_add(output.unwrap_or_default())))
-        });
+    pub(super) fn turn_ended(&mut self, ended: &TurnEnded<'_>) {
+        let tokens = sessions::projection::Usage::of(ended).map(|usage| usage.total());
         self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
     }
 }

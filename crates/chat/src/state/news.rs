@@ -1,7 +1,7 @@
 //! What the daemon tells.
 
 use super::State;
-use crate::conversation::{Heard, Own};
+use crate::conversation::{Heard, OwnActs};
 use crate::effect::{Effect, Link, News};
 
 impl State {
@@ -9,7 +9,7 @@ impl State {
         match news {
             News::Opened(session) => {
                 self.forget();
-                self.talk.own = Own::since(session.head);
+                self.talk.own = OwnActs::since(session.head);
                 self.agent = Some(session.agent.clone());
                 self.session = Some(*session);
                 // What was said about the way here is over.

@@ -3,7 +3,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
 use super::{Beginning, Overlay, State};
-use crate::conversation::Own;
+use crate::conversation::OwnActs;
 use crate::conversation::tests::{KINDS, Log, any_json, call_id};
 use crate::effect::{Effect, Link, News, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
@@ -20,7 +20,7 @@ pub(crate) fn opened() -> State {
     state.hear(News::Opened(Box::new(session)));
     state.hear(News::Link(Link::Live));
     // Whoever looks at a log that is told here has asked what is asked in it.
-    state.talk.own = Own::default();
+    state.talk.own = OwnActs::default();
     state
 }
 
@@ -221,7 +221,7 @@ fn what_is_said_in_several_lines_is_one_remark_without_escapes() {
 fn ones_own_prompts_are_told_from_those_of_others() {
     use crate::conversation::Part;
     let mut state = opened();
-    state.talk.own = Own::since(0);
+    state.talk.own = OwnActs::since(0);
     let mut log = Log::in_turn();
     send(&mut state, "mine");
     hear(&mut state, log.prompt("mine"));
@@ -254,7 +254,7 @@ fn who_answered_is_said_in_words() {
         |by: serde_json::Value| json!({ "requestId": call_id('q'), "by": by, "allowed": true });
     let asked = || {
         let (mut state, log) = asked();
-        state.talk.own = Own::since(0);
+        state.talk.own = OwnActs::since(0);
         (state, log)
     };
     let (mut state, mut log) = asked();

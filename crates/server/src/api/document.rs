@@ -9,7 +9,8 @@ use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::response::Response;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
-use utoipa::{Modify, OpenApi};
+use utoipa::{Modify, OpenApi, PartialSchema as _, ToSchema as _};
+use wire::Own;
 
 use crate::events::SessionChange;
 use crate::problem::Problem;
@@ -55,6 +56,10 @@ const REFUSALS: [(&str, &str, &str); 5] = [
 /// Adds to every route what it may answer instead of what it was asked for.
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     let components = document.components.get_or_insert_default();
+    // No route names the types of events: they are in what streams carry.
+    let mut events = vec![(Own::name().into_owned(), Own::schema())];
+    Own::schemas(&mut events);
+    components.schemas.extend(events);
     for (_, name, description) in REFUSALS {
         let body = RefOr::Ref(Ref::from_schema_name("Problem"));
         let content = ContentBuilder::new().schema(Some(body)).build();

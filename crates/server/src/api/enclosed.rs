@@ -117,12 +117,12 @@ async fn block(
 /// What the agent takes; it is started if need be.
 async fn capabilities(daemon: &Daemon, session: SessionId) -> Result<AgentCapabilities, Problem> {
     let ask = async |session: SessionHandle| {
-        if let Err(trouble) = session.link().await? {
-            return Ok(Err(trouble));
+        if let Err(fault) = session.link().await? {
+            return Ok(Err(fault));
         }
         Ok(Ok(session.offer().await?))
     };
-    let offer = daemon.desk.with(session, ask).await?.map_err(Problem::of_trouble)?;
+    let offer = daemon.desk.with(session, ask).await?.map_err(Problem::of_fault)?;
     Ok(offer.map(|offer| offer.capabilities).unwrap_or_default())
 }
 

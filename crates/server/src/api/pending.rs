@@ -2,9 +2,9 @@
 //!
 //! Those that wait are in memory, with their sessions; every decision is in the log.
 
-use serde_json::Value;
-use wire::{CallId, Event, Kind, Seq, SessionId};
+use wire::{CallId, Event, Seq, SessionId};
 
+use super::permissions::Decision;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -21,8 +21,7 @@ pub(super) enum Fate {
     Unknown,
     /// It was asked, and is over without an answer.
     Over,
-    /// The payload of the decision.
-    Decided(Value),
+    Decided(Box<Decision>),
 }
 
 /// What became of a question; the log is read backwards from its end.
@@ -57,15 +56,10 @@ pub(super) async fn fate(
 }
 
 fn later(before: Fate, event: &Event, request: CallId) -> Fate {
-    let is_asked = match event.kind {
-        Kind::PermissionRequested | Kind::ElicitationRequested => true,
-        Kind::PermissionResolved | Kind::ElicitationResolved => false,
-        _ => return before,
-    };
-    let payload: Value = event.payload.read().unwrap_or_default();
-    match payload["requestId"].as_str() == Some(request.as_str()) {
-        true if is_asked => Fate::Over,
-        true => Fate::Decided(payload),
-        false => before,
+    let Some(own) = event.own() else { return before };
+    let asked = own.asked().map(|asked| asked.id);
+    if asked.or_else(|| own.answered()) != Some(request) {
+        return before;
     }
+    Decision::of(own).map_or(Fate::Over, |decision| Fate::Decided(Box::new(decision)))
 }

@@ -13,7 +13,8 @@ use sessions::permission::Decider;
 use sessions::session::{Answer, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
-use wire::{CallId, SessionId};
+use wire::event::{DecidedBy, RecordedOutcome};
+use wire::{CallId, Own, SessionId};
 
 use super::caller::{Observer, Operator};
 use super::input::{At, Body};
@@ -213,13 +214,10 @@ pub(crate) enum Refusal {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Decision {
     request_id: String,
-    /// `{who, detail?}`
-    #[schema(value_type = Object)]
-    by: Value,
+    by: Decider,
     /// What was chosen; of a permission.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    outcome: Option<Value>,
+    outcome: Option<RecordedOutcome>,
     /// Of an elicitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -257,7 +255,7 @@ pub(crate) async fn answer(
         let answer = fitting(answer, &question)?;
         let client = principal.client("http");
         let by = match is_unattended {
-            true => Decider::detailed("unattended", client),
+            true => Decider::detailed(DecidedBy::Unattended, client),
             false => Decider::client(client),
         };
         let answering = |session: SessionHandle| {
@@ -273,9 +271,9 @@ pub(crate) async fn answer(
         Fate::Over => {
             Err(Problem::conflict("not-pending", "nobody waits for this answer any more"))
         }
-        Fate::Decided(payload) => {
+        Fate::Decided(decision) => {
             Err(Problem::conflict("already-decided", "somebody else decided")
-                .detail(told(&payload)))
+                .detail(decision.in_words()))
         }
     }
 }
@@ -322,28 +320,35 @@ async fn decision(
     session: SessionId,
     request: CallId,
 ) -> Result<Json<Decision>, Problem> {
-    let Fate::Decided(mut payload) = pending::fate(daemon, principal, session, request).await?
-    else {
-        return Err(Problem::internal("the decision is not in the log"));
-    };
-    let some = |value: Value| Some(value).filter(|value| !value.is_null());
-    Ok(Json(Decision {
-        request_id: request.to_string(),
-        by: payload["by"].take(),
-        outcome: some(payload["outcome"].take()),
-        response: some(payload["response"].take()),
-    }))
+    match pending::fate(daemon, principal, session, request).await? {
+        Fate::Decided(decision) => Ok(Json(*decision)),
+        _ => Err(Problem::internal("the decision is not in the log")),
+    }
 }
 
-/// A decision in words.
-fn told(payload: &Value) -> String {
-    let by = &payload["by"];
-    let who = [by["who"].as_str(), by["detail"].as_str()];
-    let who: Vec<&str> = who.into_iter().flatten().collect();
-    let outcome = &payload["outcome"];
-    let what = outcome["name"].as_str().or(outcome["outcome"].as_str());
-    let what = what.or(payload["response"]["action"].as_str()).unwrap_or("answered");
-    format!("{} decided: {what}", who.join(" "))
+impl Decision {
+    /// Of the event that says it.
+    pub(super) fn of(own: Own<'_>) -> Option<Self> {
+        let (request_id, by, outcome, response) = match own {
+            Own::PermissionResolved(told) => (told.request_id, told.by, Some(told.outcome), None),
+            Own::ElicitationResolved(told) => {
+                (told.request_id, told.by, None, told.response.read().ok())
+            }
+            _ => return None,
+        };
+        Some(Self { request_id: request_id.to_string(), by, outcome, response })
+    }
+
+    fn in_words(&self) -> String {
+        let detail =
+            self.by.detail.as_ref().map_or_else(String::new, |detail| format!(" {detail}"));
+        let outcome = self.outcome.as_ref();
+        let what =
+            outcome.map(|outcome| outcome.name.as_ref().unwrap_or(&outcome.outcome).as_str());
+        let action = || self.response.as_ref()?["action"].as_str();
+        let what = what.or_else(action).unwrap_or("answered");
+        format!("{}{detail} decided: {what}", self.by.who.as_str())
+    }
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use axum::http::StatusCode;
 use sessions::desk::DeskError;
 use sessions::open::OpenError;
 use sessions::session::{ChooseError, NotQueued, SessionError};
-use sessions::trouble::Trouble;
 use store::StoreError;
+use wire::{Category, Fault};
 
 use crate::problem::Problem;
 
 impl From<DeskError> for Problem {
     fn from(error: DeskError) -> Self {
-        let trouble = Trouble::from(&error);
+        let fault = Fault::from(&error);
         let problem = match &error {
             DeskError::NoSuchSession(id) => {
                 return Self::not_found(format!("there is no session `{id}`"));
@@ -29,12 +29,12 @@ impl From<DeskError> for Problem {
             DeskError::Open(OpenError::Store(error)) => return Self::of_store(error),
             DeskError::Open(OpenError::NotGranted(error)) => return Self::of_choice(error),
             DeskError::Session(error) => return Self::of_session(error),
-            _ if trouble.category == "bad_input" => {
-                return Self::bad_request(trouble.message).with_remedy(trouble.remedy);
+            _ if fault.category == Category::BadInput => {
+                return Self::bad_request(fault.message).with_remedy(fault.remedy);
             }
-            _ => return Self::of_trouble(trouble),
+            _ => return Self::of_fault(fault),
         };
-        problem.detail(trouble.message).with_remedy(trouble.remedy)
+        problem.detail(fault.message).with_remedy(fault.remedy)
     }
 }
 
@@ -105,16 +105,16 @@ impl Problem {
                 Self::new(StatusCode::BAD_GATEWAY, "rejected", "the agent refused")
                     .detail(error.to_string())
             }
-            ChooseError::NotLinked(trouble) => Self::of_trouble(trouble.clone()),
+            ChooseError::NotLinked(fault) => Self::of_fault(fault.clone()),
             ChooseError::Session(error) => Self::of_session(error),
         }
     }
 
-    pub(super) fn of_trouble(trouble: Trouble) -> Self {
-        let slug = trouble.category.replace('_', "-");
+    pub(super) fn of_fault(fault: Fault) -> Self {
+        let slug = fault.category.as_str().replace('_', "-");
         Self::new(StatusCode::BAD_GATEWAY, &slug, "the agent could not do it")
-            .detail(trouble.message)
-            .with_remedy(trouble.remedy)
+            .detail(fault.message)
+            .with_remedy(fault.remedy)
     }
 
     fn with_remedy(self, remedy: Option<String>) -> Self {

@@ -11,13 +11,13 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::desk::{Order, Status};
-use sessions::details::{ClientRequest, Details, EndError, LastEnd};
+use sessions::details::{ClientRequest, Details, LastEnd};
 use sessions::options::{Choice, Wishes};
 use sessions::permission::Mode;
 use sessions::session::{ChooseError, SessionError, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
-use wire::{Seq, SessionId};
+use wire::{Fault, Seq, SessionId};
 
 use super::caller::{Admin, Observer, Operator};
 use super::input::{At, Body, MaybeBody};
@@ -125,24 +125,12 @@ pub(crate) struct LastTurn {
     stop_reason: String,
     /// What went wrong; only with `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<TurnError>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TurnError {
-    category: String,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    error: Option<Fault>,
 }
 
 impl From<LastEnd> for LastTurn {
-    fn from(end: LastEnd) -> Self {
-        let error = end.error.map(|error| {
-            let EndError { category, message, remedy } = error;
-            TurnError { category, message, remedy }
-        });
-        Self { stop_reason: end.stop_reason, error }
+    fn from(LastEnd { stop_reason, error }: LastEnd) -> Self {
+        Self { stop_reason, error }
     }
 }
 

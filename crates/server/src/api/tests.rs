@@ -12,11 +12,10 @@ use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::permission::Policy;
 use sessions::settings::WorkerSetup;
-use sessions::trouble::Trouble;
 use sessions::yard::Yard;
 use store::{EventLog, MemoryLog, NewSession};
 use tower::ServiceExt as _;
-use wire::SessionId;
+use wire::{Category, Fault, SessionId};
 
 use super::router;
 use crate::daemon::{Daemon, Settings};
@@ -27,8 +26,8 @@ struct NoAgents;
 
 #[async_trait]
 impl Agents for NoAgents {
-    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Trouble> {
-        Err(Trouble::new("bad_input", "there are no agents"))
+    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Fault> {
+        Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 
     fn found(&self, _: bool) -> tokio::sync::mpsc::Receiver<wire::Json> {

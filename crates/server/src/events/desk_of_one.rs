@@ -8,11 +8,10 @@ use sessions::desk::{Agents, Desk, WantedAgent};
 use sessions::host::AgentCommand;
 use sessions::permission::Policy;
 use sessions::settings::WorkerSetup;
-use sessions::trouble::Trouble;
 use sessions::yard::Yard;
 use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
 use tokio::sync::mpsc;
-use wire::{Draft, Json, Millis, SessionId};
+use wire::{Category, Draft, Fault, Json, Millis, SessionId};
 
 use super::Pace;
 use super::cursor::Cursor;
@@ -41,8 +40,8 @@ struct NoAgents;
 
 #[async_trait]
 impl Agents for NoAgents {
-    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Trouble> {
-        Err(Trouble::new("bad_input", "there are no agents"))
+    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Fault> {
+        Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 
     fn found(&self, _: bool) -> mpsc::Receiver<Json> {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bus::ExitReport;
 use prometheus_client::metrics::gauge::Gauge;
-use sessions::observer::{Held, Observer, Prompted, TurnEnd, TurnWatch};
+use sessions::observer::{Held, Observer, Prompted, TurnWatch};
 
 use super::{Gauges, Metrics, labels};
+use wire::event::TurnEnded;
 
 /// Counts one up until it is dropped.
 struct Counted(Gauge);
@@ -43,9 +44,9 @@ impl TurnWatch for Turn {
         self.running = Some(Counted::one(&self.metrics.0.turns_running, self.agent.clone()));
     }
 
-    fn ended(&mut self, end: &TurnEnd) {
+    fn ended(&mut self, end: &TurnEnded<'_>) {
         self.running = None;
-        let reason = labels::stop_reason(&end.stop_reason);
+        let reason = labels::stop_reason(end.stop_reason.as_str());
         let labels = [("agent", self.agent.clone()), ("reason", reason)];
         self.metrics.0.turns_ended.get_or_create(&labels).inc();
     }

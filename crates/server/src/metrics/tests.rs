@@ -1,5 +1,6 @@
 use bus::ExitReport;
-use sessions::observer::{Observer, Prompted, TurnEnd};
+use sessions::observer::{Observer, Prompted};
+use wire::event::{StopReason, TurnEnded};
 use wire::{Json, SessionId, TurnId};
 
 use super::*;
@@ -48,7 +49,7 @@ fn a_turn_is_counted_from_its_prompt_to_its_end() {
     turn.begun();
     assert_eq!(value(&metrics, "switchyard_turns_started_total{agent=\"demo\"}"), Some(1.0));
     assert_eq!(value(&metrics, "switchyard_turns_running{agent=\"demo\"}"), Some(1.0));
-    turn.ended(&TurnEnd { stop_reason: "end_turn".into(), ..TurnEnd::default() });
+    turn.ended(&TurnEnded::of(StopReason::EndTurn));
     drop(turn);
     assert_eq!(value(&metrics, "switchyard_turns_running{agent=\"demo\"}"), Some(0.0));
     let ended = "switchyard_turns_ended_total{agent=\"demo\",reason=\"end_turn\"}";
@@ -70,7 +71,7 @@ fn labels_do_not_grow_with_what_comes_from_outside() {
     for n in 0..2000 {
         let mut turn = prompt(&metrics, &format!("agent{n}\"}} 1\n"));
         turn.begun();
-        turn.ended(&TurnEnd { stop_reason: format!("because {n}"), ..TurnEnd::default() });
+        turn.ended(&TurnEnded::of(format!("because {n}").into()));
         metrics.request(&format!("/x/{n}"), &format!("M{n}"), 7, Duration::from_millis(1));
         metrics.decided("demo", &format!("who{n}"), true);
     }

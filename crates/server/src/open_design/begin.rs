@@ -16,9 +16,8 @@ use sessions::made_of::MadeOf;
 use sessions::permission::Mode;
 use sessions::places::Place;
 use sessions::session::{Received, SessionHandle};
-use sessions::trouble::Trouble;
 use store::SessionRecord;
-use wire::{SessionId, TurnId};
+use wire::{Category, Fault, SessionId, TurnId};
 
 use super::Runs;
 use super::body::NewRun;
@@ -193,9 +192,9 @@ impl Runs {
             match self.link(session).await? {
                 Ok(takes) => takes_images = takes,
                 // It does not offer what is wished: no run, and no session either.
-                Err(trouble) if trouble.category == "bad_input" && record.is_none() => {
+                Err(fault) if fault.category == Category::BadInput && record.is_none() => {
                     self.daemon.desk.delete(session).await?;
-                    return Err(Refusal::of_trouble(&trouble));
+                    return Err(Refusal::of_fault(&fault));
                 }
                 // The run will tell.
                 Err(_) => {}
@@ -222,10 +221,10 @@ impl Runs {
     }
 
     /// Starts the session's agent, and says whether it takes images.
-    async fn link(&self, session: SessionId) -> Result<Result<bool, Trouble>, Refusal> {
+    async fn link(&self, session: SessionId) -> Result<Result<bool, Fault>, Refusal> {
         let linking = async |session: SessionHandle| {
-            if let Err(trouble) = session.link().await? {
-                return Ok(Err(trouble));
+            if let Err(fault) = session.link().await? {
+                return Ok(Err(fault));
             }
             Ok(Ok(session.offer().await?))
         };

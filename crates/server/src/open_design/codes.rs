@@ -1,21 +1,24 @@
 //! Our categories of trouble, and problems, under the names that Open Design has for them.
 
+use wire::Category;
+
 /// The code of what went wrong in a run. An agent that could not be started at all is
 /// unavailable; one that ran has failed.
-pub(super) fn of_category(category: &str, had_worker: bool) -> &'static str {
+pub(super) fn of_category(category: Category, had_worker: bool) -> &'static str {
     match category {
-        "auth" => "AGENT_AUTH_REQUIRED",
-        "rate_limit" => "RATE_LIMITED",
-        "prompt_too_large" => "AGENT_PROMPT_TOO_LARGE",
-        "upstream_unavailable" => "UPSTREAM_UNAVAILABLE",
+        Category::Auth => "AGENT_AUTH_REQUIRED",
+        Category::RateLimit => "RATE_LIMITED",
+        Category::PromptTooLarge => "AGENT_PROMPT_TOO_LARGE",
+        Category::UpstreamUnavailable => "UPSTREAM_UNAVAILABLE",
         _ if had_worker => "AGENT_EXECUTION_FAILED",
         _ => "AGENT_UNAVAILABLE",
     }
 }
 
 /// Whether the same run can succeed when it is tried again.
-pub(super) fn is_retryable(category: &str) -> bool {
-    matches!(category, "rate_limit" | "upstream_unavailable" | "timeout" | "interrupted")
+pub(super) fn is_retryable(category: Category) -> bool {
+    use Category::{Interrupted, RateLimit, Timeout, UpstreamUnavailable};
+    matches!(category, RateLimit | UpstreamUnavailable | Timeout | Interrupted)
 }
 
 /// The code of a problem of a request, by the last part of its type.

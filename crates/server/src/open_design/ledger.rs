@@ -11,7 +11,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::Semaphore;
-use wire::{Event, Kind, Seq, SessionId, TurnId};
+use wire::event::{DropReason, Outcome, PromptDropped, PromptReceived, TurnEnded};
+use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
 
 use super::codes;
 use super::note::RunNote;
@@ -42,10 +43,10 @@ pub(super) struct Run {
     pub(super) updated_at: i64,
     pub(super) cancel_requested: bool,
     pub(super) exit_code: Option<i32>,
-    pub(super) signal: Option<serde_json::Value>,
+    pub(super) signal: Option<i32>,
     pub(super) error: Option<String>,
     pub(super) error_code: Option<&'static str>,
-    pub(super) failure_category: Option<String>,
+    pub(super) failure_category: Option<Category>,
     #[serde(skip)]
     had_worker: bool,
 }
@@ -108,39 +109,41 @@ impl Ledger {
     }
 
     fn hear(&mut self, event: &Event) {
-        match event.kind {
-            Kind::WorkerStarted => {
+        let own = event.own();
+        match &own {
+            Some(Own::WorkerStarted(_)) => {
                 self.has_worker = true;
                 self.active().for_each(|run| run.had_worker = true);
             }
-            Kind::WorkerExited => {
+            Some(Own::WorkerExited(exited)) => {
                 self.has_worker = false;
-                let exit = event.payload.read::<Payload>().unwrap_or_default();
-                self.active().for_each(|run| run.signal.clone_from(&exit.signal));
+                self.active().for_each(|run| run.signal = exited.signal);
             }
-            Kind::CancelRequested => self.active().for_each(|run| run.cancel_requested = true),
+            Some(Own::CancelRequested(_)) => {
+                self.active().for_each(|run| run.cancel_requested = true);
+            }
             _ => {}
         }
         let Some(turn) = event.turn.filter(|turn| self.only.is_none_or(|only| only == *turn))
         else {
             return;
         };
-        if event.kind == Kind::PromptReceived {
-            return self.received(turn, event);
+        if let Some(Own::PromptReceived(received)) = &own {
+            return self.received(turn, event, received);
         }
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.id == turn) else { return };
         run.updated_at = event.at.0;
-        match event.kind {
-            Kind::TurnStarted => run.status = RunStatus::Running,
-            Kind::TurnEnded => run.end(&event.payload.read().unwrap_or_default()),
-            Kind::PromptDropped => run.drop(&event.payload.read().unwrap_or_default()),
+        match own {
+            Some(Own::TurnStarted(_)) => run.status = RunStatus::Running,
+            Some(Own::TurnEnded(ended)) => run.end(&ended),
+            Some(Own::PromptDropped(dropped)) => run.drop(dropped),
             _ => {}
         }
     }
 
-    fn received(&mut self, turn: TurnId, event: &Event) {
+    fn received(&mut self, turn: TurnId, event: &Event, received: &PromptReceived<'_>) {
         // Other prompts of the session are no runs.
-        let Some(note) = RunNote::read(event) else { return };
+        let Some(note) = RunNote::read(received) else { return };
         if self.runs.len() >= MAX_RUNS {
             self.runs.pop_front();
             self.is_cut = true;
@@ -169,52 +172,39 @@ impl Ledger {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Payload {
-    stop_reason: String,
-    error: Option<Fault>,
-    reason: String,
-    signal: Option<serde_json::Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Fault {
-    category: String,
-    message: String,
-}
-
 impl Run {
-    fn end(&mut self, end: &Payload) {
-        self.status = match (&*end.stop_reason, &end.error) {
-            ("cancelled" | "canceled", _) => RunStatus::Canceled,
-            ("error", _) | (_, Some(_)) => RunStatus::Failed,
-            _ => RunStatus::Succeeded,
-        };
-        match self.status {
-            RunStatus::Succeeded => self.exit_code = Some(0),
-            RunStatus::Failed => self.fail(end.error.as_ref().unwrap_or(&Fault::default())),
-            _ => {}
+    fn end(&mut self, ended: &TurnEnded<'_>) {
+        match ended.outcome() {
+            Outcome::Completed => {
+                (self.status, self.exit_code) = (RunStatus::Succeeded, Some(0));
+            }
+            Outcome::Failed => {
+                let unknown = || Fault::new(Category::Internal, "");
+                self.fail(&ended.error.clone().unwrap_or_else(unknown));
+            }
+            Outcome::Cancelled => self.status = RunStatus::Canceled,
         }
     }
 
-    fn drop(&mut self, drop: &Payload) {
-        self.status = RunStatus::Canceled;
-        if drop.reason == "interrupted" {
-            self.status = RunStatus::Failed;
-            let message = "Switchyard ended before this run began".to_owned();
-            self.fail(&Fault { category: "interrupted".to_owned(), message });
+    fn drop(&mut self, dropped: PromptDropped) {
+        match dropped.reason {
+            DropReason::Interrupted => self.fail(&never_began()),
+            _ => self.status = RunStatus::Canceled,
         }
     }
 
     fn fail(&mut self, fault: &Fault) {
-        self.exit_code = Some(1);
-        let short = |text: &str| Some(text.chars().take(MAX_ERROR_CHARS).collect());
-        self.error = short(&fault.message);
-        self.error_code = Some(codes::of_category(&fault.category, self.had_worker));
-        self.failure_category = short(&fault.category);
+        (self.status, self.exit_code) = (RunStatus::Failed, Some(1));
+        self.error = Some(fault.message.chars().take(MAX_ERROR_CHARS).collect());
+        self.error_code = Some(codes::of_category(fault.category, self.had_worker));
+        self.failure_category = Some(fault.category);
     }
+}
+
+/// Of a run whose prompt waited when the daemon ended.
+pub(super) fn never_began() -> Fault {
+    Fault::new(Category::Interrupted, "Switchyard ended before this run began")
+        .remedy("send the prompt again")
 }
 
 /// The ledgers of the sessions that were asked about last.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use sessions::details::Details;
 use sessions::permission::Mode;
 use store::SessionRecord;
-use wire::{Event, Json};
+use wire::Json;
+use wire::event::PromptReceived;
 
 /// Which conversation a session is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,14 +49,8 @@ pub(super) struct RunNote {
 }
 
 #[derive(Deserialize)]
-struct Noted<T> {
-    #[serde(rename = "_meta")]
-    meta: Meta<T>,
-}
-
-#[derive(Deserialize)]
-struct Meta<T> {
-    switchyard: T,
+struct Meta {
+    switchyard: OfPrompt,
 }
 
 #[derive(Deserialize)]
@@ -80,10 +75,9 @@ impl ConversationNote {
 }
 
 impl RunNote {
-    /// Of a `prompt_received`; other prompts have none.
-    pub(super) fn read(event: &Event) -> Option<Self> {
-        let noted = event.payload.read::<Noted<OfPrompt>>().ok()?;
-        Some(noted.meta.switchyard.run)
+    /// Of a prompt that is a run; others have none.
+    pub(super) fn read(received: &PromptReceived<'_>) -> Option<Self> {
+        Some(received.meta?.read::<Meta>().ok()?.switchyard.run)
     }
 
     /// `_meta` of a `session/prompt`.

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use sessions::desk::DeskError;
 use sessions::session::{ChooseError, SessionError};
-use sessions::trouble::Trouble;
 use store::StoreError;
+use wire::{Category, Fault};
 
 use super::codes;
 use crate::problem::Problem;
@@ -59,19 +59,19 @@ impl Refusal {
     }
 
     /// An agent that cannot be had, or does not take what it is asked for.
-    pub(super) fn of_trouble(trouble: &Trouble) -> Self {
-        let (status, code) = match trouble.category {
-            "bad_input" => (StatusCode::BAD_REQUEST, "BAD_REQUEST"),
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        let (status, code) = match fault.category {
+            Category::BadInput => (StatusCode::BAD_REQUEST, "BAD_REQUEST"),
             category => (StatusCode::BAD_GATEWAY, codes::of_category(category, false)),
         };
-        Self::new(status, code, words(trouble))
+        Self::new(status, code, words(fault))
     }
 }
 
-fn words(trouble: &Trouble) -> String {
-    match &trouble.remedy {
-        Some(remedy) => format!("{}: {remedy}", trouble.message),
-        None => trouble.message.clone(),
+fn words(fault: &Fault) -> String {
+    match &fault.remedy {
+        Some(remedy) => format!("{}: {remedy}", fault.message),
+        None => fault.message.clone(),
     }
 }
 
@@ -98,8 +98,8 @@ impl From<DeskError> for Refusal {
     fn from(error: DeskError) -> Self {
         match &error {
             // There is no such agent, or not on this machine.
-            DeskError::Agent(trouble) => {
-                Self::new(StatusCode::BAD_REQUEST, "AGENT_UNAVAILABLE", words(trouble))
+            DeskError::Agent(fault) => {
+                Self::new(StatusCode::BAD_REQUEST, "AGENT_UNAVAILABLE", words(fault))
             }
             _ => Problem::from(error).into(),
         }
@@ -122,7 +122,7 @@ impl From<ChooseError> for Refusal {
     fn from(error: ChooseError) -> Self {
         match error {
             ChooseError::NotOffered(_) => Self::bad_request(error.to_string()),
-            ChooseError::NotLinked(trouble) => Self::of_trouble(&trouble),
+            ChooseError::NotLinked(fault) => Self::of_fault(&fault),
             ChooseError::Session(error) => error.into(),
             ChooseError::Refused(_) => {
                 Self::new(StatusCode::BAD_GATEWAY, "AGENT_EXECUTION_FAILED", error.to_string())

@@ -8,12 +8,15 @@
 //! The front end takes an `error` for the end of the run. So only what ended it is one;
 //! other mishaps are a `status(warning)`.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
-use sessions::projection::{AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiEvent, UiStatus};
-use wire::{Event, Json, Kind, TurnId};
+use sessions::projection::{
+    AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiStatus,
+};
+use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
+use wire::{Category, Event, Fault, Json, Kind, Own, TurnId};
 
 use super::codes;
+use super::ledger::never_began;
 use super::note::RunNote;
 use super::settings;
 
@@ -41,14 +44,14 @@ pub(crate) struct RunWords {
     turn: TurnId,
     ui: Ui,
     heard: Vec<UiEvent>,
-    session: Created,
+    session: SessionCreated,
     stage: Stage,
     /// An agent runs now, and one ran at some time in this run.
     has_worker: bool,
     had_worker: bool,
     model_told: Option<String>,
     has_error: bool,
-    signal: Value,
+    signal: Option<i32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,58 +63,42 @@ enum Stage {
     Over,
 }
 
-/// What the first event of a log tells.
-#[derive(Debug, Default, Deserialize)]
-struct Created {
-    #[serde(default)]
-    agent: String,
-    #[serde(default)]
-    command: Vec<String>,
-    #[serde(default)]
-    cwd: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Payload {
-    ask: bool,
-    signal: Value,
-    reason: String,
-}
-
 impl RunWords {
     pub(crate) fn new(turn: TurnId) -> Self {
         Self {
             turn,
             ui: Ui::new(),
             heard: Vec::new(),
-            session: Created::default(),
+            session: SessionCreated::default(),
             stage: Stage::Before,
             has_worker: false,
             had_worker: false,
             model_told: None,
             has_error: false,
-            signal: Value::Null,
+            signal: None,
         }
     }
 
     pub(crate) fn hear(&mut self, event: &Event, out: &mut Vec<Said>) {
         self.ui.project(event, &mut self.heard);
-        self.note(event);
+        let own = event.own();
+        self.note(own.as_ref());
         let is_own = event.turn == Some(self.turn);
-        match (self.stage, &event.kind) {
-            (Stage::Before, Kind::PromptReceived) if is_own => self.start(event, out),
-            (Stage::Waiting | Stage::Running, Kind::PromptDropped) if is_own => {
-                self.dropped(event, out);
+        match (self.stage, own) {
+            (Stage::Before, Some(Own::PromptReceived(received))) if is_own => {
+                self.start(&received, out);
             }
-            (Stage::Waiting, Kind::TurnStarted) if is_own => {
+            (Stage::Waiting | Stage::Running, Some(Own::PromptDropped(dropped))) if is_own => {
+                self.dropped(dropped, out);
+            }
+            (Stage::Waiting, Some(Own::TurnStarted(_))) if is_own => {
                 self.stage = Stage::Running;
                 self.tell(event, out);
             }
             // What concerns no turn concerns whoever waits for the agent.
             (Stage::Waiting, _) if event.turn.is_none() => self.tell(event, out),
-            (Stage::Running, kind) => {
-                let is_end = is_own && *kind == Kind::TurnEnded;
+            (Stage::Running, _) => {
+                let is_end = is_own && event.kind == Kind::TurnEnded;
                 self.tell(event, out);
                 if is_end {
                     self.stage = Stage::Over;
@@ -127,28 +114,28 @@ impl RunWords {
         if self.stage == Stage::Over {
             return;
         }
-        self.fail("internal", "the log has no end of this run", None, out);
+        self.fail(&Fault::new(Category::Internal, "the log has no end of this run"), out);
         out.push(self.ended(None, EndStatus::Failed, json!({})));
         self.stage = Stage::Over;
     }
 
     /// Keeps what later frames say.
-    fn note(&mut self, event: &Event) {
-        match event.kind {
-            Kind::SessionCreated => self.session = event.payload.read().unwrap_or_default(),
-            Kind::WorkerStarted => (self.has_worker, self.had_worker) = (true, true),
-            Kind::WorkerExited => {
+    fn note(&mut self, own: Option<&Own<'_>>) {
+        match own {
+            Some(Own::SessionCreated(created)) => self.session = created.clone(),
+            Some(Own::WorkerStarted(_)) => (self.has_worker, self.had_worker) = (true, true),
+            Some(Own::WorkerExited(exited)) => {
                 self.has_worker = false;
                 if self.stage == Stage::Running {
-                    self.signal = event.payload.read::<Payload>().unwrap_or_default().signal;
+                    self.signal = exited.signal;
                 }
             }
             _ => {}
         }
     }
 
-    fn start(&mut self, event: &Event, out: &mut Vec<Said>) {
-        let note = RunNote::read(event).unwrap_or_default();
+    fn start(&mut self, received: &PromptReceived<'_>, out: &mut Vec<Said>) {
+        let note = RunNote::read(received).unwrap_or_default();
         self.stage = Stage::Waiting;
         self.had_worker = self.has_worker;
         let bin = self.session.command.first().unwrap_or(&self.session.agent);
@@ -185,12 +172,10 @@ impl RunWords {
         }
     }
 
-    fn dropped(&mut self, event: &Event, out: &mut Vec<Said>) {
-        let reason = event.payload.read::<Payload>().unwrap_or_default().reason;
-        let status = match reason.as_str() {
-            "interrupted" => {
-                let message = "Switchyard ended before this run began";
-                self.fail("interrupted", message, Some("send the prompt again"), out);
+    fn dropped(&mut self, dropped: PromptDropped, out: &mut Vec<Said>) {
+        let status = match dropped.reason {
+            DropReason::Interrupted => {
+                self.fail(&never_began(), out);
                 EndStatus::Failed
             }
             _ => EndStatus::Canceled,
@@ -211,9 +196,9 @@ impl RunWords {
                 UiEvent::Stderr { chunk } => {
                     out.push(Said::new("stderr", &json!({ "chunk": chunk })));
                 }
-                UiEvent::Error(error) if event.kind == Kind::TurnEnded => {
-                    let UiError { message, error } = error;
-                    self.fail(&error.code, &message, error.details.as_deref(), out);
+                UiEvent::Error(UiError { message, error }) if event.kind == Kind::TurnEnded => {
+                    let UiErrorDetail { code: category, details: remedy, .. } = error;
+                    self.fail(&Fault { category, message, remedy }, out);
                 }
                 UiEvent::Error(error) => self.warn(error.message, out),
                 UiEvent::End(end) => self.end(&end, out),
@@ -244,22 +229,21 @@ impl RunWords {
 
     /// The front end cannot answer; whoever can does it under `/v1`.
     fn tell_question(&mut self, event: &Event, out: &mut Vec<Said>) {
-        let is_question =
-            matches!(event.kind, Kind::PermissionRequested | Kind::ElicitationRequested);
-        if is_question && event.payload.read::<Payload>().unwrap_or_default().ask {
+        if event.asked_person().is_some() {
             let label = "waiting_for_permission".to_owned();
             self.status(UiStatus { label, ..UiStatus::default() }, out);
         }
     }
 
-    fn fail(&mut self, category: &str, message: &str, remedy: Option<&str>, out: &mut Vec<Said>) {
+    fn fail(&mut self, fault: &Fault, out: &mut Vec<Said>) {
         if std::mem::replace(&mut self.has_error, true) {
             return;
         }
+        let Fault { category, message, remedy } = fault;
         let mut error = json!({
-            "code": codes::of_category(category, self.had_worker),
+            "code": codes::of_category(*category, self.had_worker),
             "message": message,
-            "retryable": codes::is_retryable(category),
+            "retryable": codes::is_retryable(*category),
         });
         if let Some(remedy) = remedy {
             error["details"] = json!(remedy);
@@ -269,9 +253,8 @@ impl RunWords {
 
     fn end(&mut self, end: &UiEnd, out: &mut Vec<Said>) {
         if end.status == EndStatus::Failed {
-            let category = end.failure_category.as_deref().unwrap_or("internal");
             let message = end.failure_detail.as_deref().unwrap_or("the run failed");
-            self.fail(category, message, None, out);
+            self.fail(&Fault::new(end.failure_category.unwrap_or_default(), message), out);
         }
         let more = json!({
             "stopReason": end.stop_reason,
@@ -287,7 +270,7 @@ impl RunWords {
             _ => code,
         };
         let mut end = json!({ "code": code, "status": status });
-        let signal = [("signal".to_owned(), self.signal.clone())];
+        let signal = [("signal".to_owned(), json!(self.signal))];
         let more = more.as_object().cloned().unwrap_or_default();
         for (name, value) in signal.into_iter().chain(more) {
             if !value.is_null() {

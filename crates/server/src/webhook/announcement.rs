@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use sessions::pending::PendingQuestion;
 use sessions::yard::Yard;
 use store::{SessionRecord, StoreError};
-use wire::{CallId, Event, Id36, Json, Millis, Seq, SessionId, TurnId};
+use wire::event::{QuestionSummary, RecordedOutcome, StopReason};
+use wire::{CallId, Event, Id36, Json, Millis, Own, Seq, SessionId, TurnId};
 
 use super::Topic;
 
@@ -145,44 +146,47 @@ fn asked(question: &Arc<PendingQuestion>) -> Value {
 
 /// An event of the log; `None` if it is not what the topic is about.
 fn told(topic: Topic, event: &Event) -> Option<Value> {
-    let payload: Value = event.payload.read().unwrap_or_default();
-    let common = |more: Value| {
-        let mut body = json!({ "time": event.at.0, "turn": event.turn });
-        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
-            body.extend(more);
+    let mut body = match (topic, event.own()?) {
+        (Topic::PermissionResolved, Own::PermissionResolved(resolved)) => {
+            let RecordedOutcome { outcome, option_id, kind, .. } = resolved.outcome;
+            let decision = json!({
+                "allowed": resolved.allowed,
+                "outcome": outcome,
+                "optionId": option_id,
+                "optionKind": kind,
+                "by": resolved.by,
+                "waitedMs": resolved.waited_ms,
+            });
+            decided(resolved.request_id, &resolved.question, &decision)
         }
-        body
+        (Topic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
+            let response: Value = resolved.response.read().unwrap_or_default();
+            let decision = json!({
+                "allowed": null,
+                "outcome": response["action"],
+                "optionId": null,
+                "optionKind": null,
+                "by": resolved.by,
+                "waitedMs": resolved.waited_ms,
+            });
+            decided(resolved.request_id, &resolved.question, &decision)
+        }
+        (Topic::TurnEnded, Own::TurnEnded(ended)) => {
+            json!({ "stopReason": ended.stop_reason, "error": ended.error })
+        }
+        (Topic::SessionFailed, Own::TurnEnded(ended)) if ended.stop_reason == StopReason::Error => {
+            json!({ "error": ended.error })
+        }
+        _ => return None,
     };
-    match topic {
-        Topic::PermissionRequested => None,
-        Topic::PermissionResolved => {
-            let chosen = match payload.get("response") {
-                Some(response) => json!({ "outcome": response["action"] }),
-                None => payload["outcome"].clone(),
-            };
-            let question = &payload["question"];
-            Some(common(json!({
-                "requestId": payload["requestId"],
-                "question": { "title": question["title"], "kind": question["kind"] },
-                "decision": {
-                    "allowed": payload["allowed"],
-                    "outcome": chosen["outcome"],
-                    "optionId": chosen["optionId"],
-                    "optionKind": chosen["kind"],
-                    "by": payload["by"],
-                    "waitedMs": payload["waitedMs"],
-                },
-            })))
-        }
-        Topic::TurnEnded => Some(common(json!({
-            "stopReason": payload["stopReason"],
-            "error": payload["error"],
-        }))),
-        Topic::SessionFailed if payload["stopReason"] == "error" => {
-            Some(common(json!({ "error": payload["error"] })))
-        }
-        Topic::SessionFailed => None,
-    }
+    body["time"] = json!(event.at.0);
+    body["turn"] = json!(event.turn);
+    Some(body)
+}
+
+fn decided(request: CallId, question: &QuestionSummary, decision: &Value) -> Value {
+    let question = json!({ "title": question.title, "kind": question.kind });
+    json!({ "requestId": request, "question": question, "decision": decision })
 }
 
 fn halted(at: Millis, turn: Option<TurnId>, why: &str) -> Value {

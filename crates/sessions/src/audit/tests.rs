@@ -1,12 +1,17 @@
 use proptest::prelude::*;
+use serde_json::Value;
 use serde_json::json;
 use store::{Batch, MemoryLog, NewSession};
-use wire::{Draft, Json};
+use wire::{CallId, Draft, Json, Kind};
 
 use super::*;
 
 fn session() -> SessionId {
     SessionId::derived(&[b"a"])
+}
+
+fn request(name: &[u8]) -> CallId {
+    CallId::derived(&[name])
 }
 
 async fn log_with(drafts: Vec<Draft>) -> MemoryLog {
@@ -30,7 +35,7 @@ fn draft(at: i64, kind: Kind, payload: &Value) -> Draft {
 
 fn allowed_by_rule() -> Value {
     json!({
-        "requestId": "r1",
+        "requestId": request(b"1"),
         "by": {"who": "rule", "detail": "tests", "rule": {"file": "/etc/rules.toml", "index": 2}},
         "allowed": true,
         "outcome": {"outcome": "selected", "optionId": "o", "kind": "allow_once", "name": "Yes"},
@@ -41,7 +46,7 @@ fn allowed_by_rule() -> Value {
 #[tokio::test]
 async fn a_row_says_who_decided_what_by_which_rule() {
     let form = json!({
-        "requestId": "r2",
+        "requestId": request(b"2"),
         "by": {"who": "client", "detail": "token:phone http"},
         "response": {"action": "accept"},
         "question": {"title": "Your name?"},

@@ -7,53 +7,36 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Number;
+use wire::event::Limit;
 
-/// What may be limited, under the names of [`Limits`]' members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Limit {
-    Turns,
-    RunningSeconds,
-    InactiveSeconds,
-    Tokens,
-    CostUsd,
+pub(super) fn show(limit: Limit, amount: &Number) -> String {
+    let number = amount.as_f64().unwrap_or_default();
+    match limit {
+        Limit::Turns | Limit::Tokens => amount.to_string(),
+        Limit::RunningSeconds | Limit::InactiveSeconds => {
+            format!("{}", (number * 10.0).round() / 10.0)
+        }
+        Limit::CostUsd => format!("${}", (number * 1e4).round() / 1e4),
+    }
 }
 
-impl Limit {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Turns => "turns",
-            Self::RunningSeconds => "runningSeconds",
-            Self::InactiveSeconds => "inactiveSeconds",
-            Self::Tokens => "tokens",
-            Self::CostUsd => "costUsd",
-        }
+pub(crate) fn show_with_unit(limit: Limit, amount: &Number) -> String {
+    let shown = show(limit, amount);
+    let is_one = shown == "1";
+    match limit {
+        Limit::Turns if is_one => format!("{shown} turn"),
+        Limit::Turns => format!("{shown} turns"),
+        Limit::RunningSeconds => format!("{shown} s of running time"),
+        Limit::InactiveSeconds => format!("{shown} s of silence"),
+        Limit::Tokens => format!("{shown} tokens"),
+        Limit::CostUsd => shown,
     }
+}
 
-    pub(super) fn show(self, amount: &Value) -> String {
-        let number = amount.as_f64().unwrap_or_default();
-        match self {
-            Self::Turns | Self::Tokens => amount.to_string(),
-            Self::RunningSeconds | Self::InactiveSeconds => {
-                format!("{}", (number * 10.0).round() / 10.0)
-            }
-            Self::CostUsd => format!("${}", (number * 1e4).round() / 1e4),
-        }
-    }
-
-    pub(crate) fn show_with_unit(self, amount: &Value) -> String {
-        let shown = self.show(amount);
-        let is_one = shown == "1";
-        match self {
-            Self::Turns if is_one => format!("{shown} turn"),
-            Self::Turns => format!("{shown} turns"),
-            Self::RunningSeconds => format!("{shown} s of running time"),
-            Self::InactiveSeconds => format!("{shown} s of silence"),
-            Self::Tokens => format!("{shown} tokens"),
-            Self::CostUsd => shown,
-        }
-    }
+/// Of an amount that is finite.
+pub(super) fn number(amount: f64) -> Number {
+    Number::from_f64(amount).unwrap_or_else(|| 0.into())
 }
 
 /// How much a session may use over its whole life.
@@ -90,14 +73,14 @@ impl Limits {
         }
     }
 
-    /// In the limit's own unit; null without one.
-    pub fn value(&self, limit: Limit) -> Value {
+    /// In the limit's own unit.
+    pub fn value(&self, limit: Limit) -> Option<Number> {
         match limit {
-            Limit::Turns => json!(self.turns),
-            Limit::RunningSeconds => self.running.map_or(Value::Null, seconds::number),
-            Limit::InactiveSeconds => self.inactive.map_or(Value::Null, seconds::number),
-            Limit::Tokens => json!(self.tokens),
-            Limit::CostUsd => json!(self.cost_usd),
+            Limit::Turns => self.turns.map(Number::from),
+            Limit::RunningSeconds => self.running.map(seconds::number),
+            Limit::InactiveSeconds => self.inactive.map(seconds::number),
+            Limit::Tokens => self.tokens.map(Number::from),
+            Limit::CostUsd => self.cost_usd.map(number),
         }
     }
 }
@@ -108,9 +91,9 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    running_seconds: Option<serde_json::Number>,
+    running_seconds: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    inactive_seconds: Option<serde_json::Number>,
+    inactive_seconds: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,12 +102,9 @@ struct Written {
 
 impl From<Limits> for Written {
     fn from(limits: Limits) -> Self {
-        let written = |time: Option<Duration>| match time.map(seconds::number) {
-            Some(Value::Number(number)) => Some(number),
-            _ => None,
-        };
         let Limits { turns, running, inactive, tokens, cost_usd } = limits;
-        let (running_seconds, inactive_seconds) = (written(running), written(inactive));
+        let (running_seconds, inactive_seconds) =
+            (running.map(seconds::number), inactive.map(seconds::number));
         Self { turns, running_seconds, inactive_seconds, tokens, cost_usd }
     }
 }
@@ -137,8 +117,8 @@ impl TryFrom<Written> for Limits {
             Some(0) => Err(BadLimit(limit.as_str())),
             count => Ok(count),
         };
-        let time = |number: Option<serde_json::Number>, limit: Limit| {
-            let read = |number: serde_json::Number| {
+        let time = |number: Option<Number>, limit: Limit| {
+            let read = |number: Number| {
                 let time = Duration::try_from_secs_f64(number.as_f64()?).ok();
                 // What is written is whole milliseconds.
                 time.filter(|time| time.as_millis() > 0)
@@ -160,17 +140,17 @@ impl TryFrom<Written> for Limits {
 
 /// A time as a number of seconds.
 pub(super) mod seconds {
-    use super::{Deserialize, Duration, Value, json};
+    use super::{Deserialize, Duration, Number};
     use serde::{Deserializer, Serialize as _, Serializer};
 
     /// Whole seconds without a fraction, others to the millisecond.
-    pub(in crate::budget) fn number(time: Duration) -> Value {
+    pub(in crate::budget) fn number(time: Duration) -> Number {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         match millis % 1000 {
-            0 => json!(millis / 1000),
+            0 => (millis / 1000).into(),
             // Exact up to many thousand years.
             #[expect(clippy::cast_precision_loss)]
-            _ => json!(millis as f64 / 1000.0),
+            _ => super::number(millis as f64 / 1000.0),
         }
     }
 

@@ -1,6 +1,9 @@
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
+use wire::Json;
+use wire::event::Limit;
 
 fn budget(limits: Limits) -> Budget {
     Budget::new(limits)
@@ -20,14 +23,18 @@ fn told(used: Option<u64>, cost: Option<f64>) -> Json {
 }
 
 fn ended(total: Option<u64>) -> Json {
-    match total {
-        Some(total) => Json::of(&json!({
+    Json::of(&match total {
+        Some(total) => json!({
             "stopReason": "end_turn",
             "usage": { "totalTokens": total },
             "result": { "stopReason": "end_turn", "usage": { "totalTokens": total } },
-        })),
-        None => Json::trusted(r#"{"stopReason":"end_turn"}"#),
-    }
+        }),
+        None => json!({ "stopReason": "end_turn" }),
+    })
+}
+
+fn end_turn(budget: &mut Budget, payload: &Json) {
+    budget.end_turn(&payload.read().unwrap());
 }
 
 /// What happens in a session, as a test makes it up.
@@ -98,7 +105,7 @@ proptest! {
                     model.costs.extend(cents);
                 }
                 Step::End(total) => {
-                    budget.end_turn(&ended(total));
+                    end_turn(&mut budget, &ended(total));
                     if let (Some(turn), false) = (model.turns.last_mut(), model.is_reopened) {
                         turn.extend(total);
                     }
@@ -126,7 +133,7 @@ proptest! {
         budget.hear(&told(Some(used), Some(amount)));
         budget.hear(&usage_update(&json!({ "used": text, "cost": { "amount": text } })));
         budget.hear(&usage_update(&json!({ "used": -5, "cost": -5 })));
-        budget.end_turn(&Json::of(&json!({ "usage": { "totalTokens": text }, "result": text })));
+        end_turn(&mut budget, &Json::of(&json!({ "usage": { "totalTokens": text }, "result": text })));
         budget.hear(&told(Some(u64::MAX), None));
 
         prop_assert!(budget.used().cost_usd() >= 0.0 && budget.used().cost_usd().is_finite());
@@ -157,7 +164,7 @@ fn the_context_and_the_turn_are_not_added_up() {
 
     budget.hear(&told(Some(500), None));
     budget.hear(&told(Some(600), None));
-    budget.end_turn(&ended(Some(900)));
+    end_turn(&mut budget, &ended(Some(900)));
     // Late, and about the turn that has ended.
     budget.hear(&told(Some(650), None));
     assert_eq!(budget.used().tokens, 900);
@@ -179,7 +186,10 @@ fn parts_are_added_where_the_sum_is_not_told() {
     let mut budget = budget(Limits::default());
     budget.start_turn();
     let usage = json!({ "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 90 });
-    budget.end_turn(&Json::of(&json!({ "stopReason": "error", "result": { "usage": usage } })));
+    end_turn(
+        &mut budget,
+        &Json::of(&json!({ "stopReason": "error", "result": { "usage": usage } })),
+    );
     assert_eq!(budget.used().tokens, 120);
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
 use store::{Batch, Changes, Claim, StoreError};
-use wire::{Kind, SessionId};
+use wire::SessionId;
+use wire::event::SessionClosed;
 
 use super::{Desk, DeskError, Seat, Seated};
 use crate::open;
@@ -43,7 +43,7 @@ impl Desk {
             return Ok(());
         }
         let _taken = open::take(&self.yard, id).await?;
-        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
+        let closed = vec![draft(None, SessionClosed {})];
         let changes = Changes { is_closed: Some(true), ..Changes::default() };
         self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
         Ok(())

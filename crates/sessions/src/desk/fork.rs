@@ -4,8 +4,8 @@
 //! fork; the new session's agent is told what was said with the first prompt. A fork is whole
 //! or it is not there.
 
-use serde_json::json;
 use store::{Batch, Changes, NewSession, SessionRecord};
+use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use super::{Desk, DeskError, Maker};
@@ -89,11 +89,15 @@ impl Desk {
         };
         log.create(new).await?;
         let _claim = log.claim(fork).await?;
-        let payload = json!({
-            "agent": parent.agent, "command": details.command, "cwd": parent.cwd,
-            "forkedFrom": parent.id, "at": cut.end.0, "by": details.made_by,
-        });
-        let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
+        let created = SessionCreated {
+            agent: parent.agent.clone(),
+            command: details.command.clone(),
+            cwd: parent.cwd.clone(),
+            forked_from: Some(parent.id.to_string()),
+            at: Some(cut.end.0),
+            by: details.made_by.clone(),
+        };
+        let created = vec![yard::draft(None, created)];
         let title = parent.title.as_ref().map(|title| match title.ends_with(FORK) {
             true => title.clone(),
             false => format!("{title}{FORK}"),

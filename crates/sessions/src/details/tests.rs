@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use super::*;
+use wire::event::TurnEnded;
+use wire::{Fault, Json};
 
 const LONG: usize = 1 << 20;
 
@@ -13,11 +15,10 @@ fn details() -> Details {
 #[test]
 fn how_a_turn_ended_is_told_in_short() {
     let long = "x".repeat(LONG);
-    let error = json!({ "category": long, "message": long, "remedy": long });
-    let payload = json!({ "stopReason": long, "error": error });
+    let fault = Fault::new(wire::Category::Auth, &long).remedy(&long);
+    let ended = TurnEnded { error: Some(fault), ..TurnEnded::of(long.into()) };
     let mut details = details();
-    details.last_end = LastEnd::of(&Json::of(&payload));
-    assert!(details.last_end.is_some());
+    details.last_end = Some(LastEnd::of(&ended));
     assert!(details.to_json().as_str().len() < 3000);
 }
 

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use store::{EventLog, ReadBudget, ReadPermit, Reading};
 use tokio::task::AbortHandle;
-use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
+use wire::event::{AgentNotification, StopReason, TurnEnded};
+use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId};
 
 use super::introduction::Abilities;
 use super::refusal;
@@ -133,11 +134,7 @@ impl Feed {
             }
             let Ok(events) = self.log.read(self.handle.id(), before, 1).await else { return };
             for event in &events {
-                match event.kind {
-                    Kind::PermissionRequested => self.ask(event, "session/request_permission"),
-                    Kind::ElicitationRequested => self.ask(event, "elicitation/create"),
-                    _ => {}
-                }
+                self.ask(event);
             }
         }
     }
@@ -155,22 +152,30 @@ impl Feed {
                     self.update(&told).await;
                 }
             }
-            Kind::AgentNotification => self.tell_notification(event).await,
-            Kind::PermissionRequested => self.ask(event, "session/request_permission"),
-            Kind::ElicitationRequested => self.ask(event, "elicitation/create"),
-            Kind::PermissionResolved | Kind::ElicitationResolved => self.resolved(event).await,
             Kind::PromptReceived => self.note_prompt(event),
-            Kind::TurnStarted => self.tell_prompt(event).await,
-            Kind::TurnEnded => {
-                let outcome = turn_outcome(&event.payload);
-                self.answer_prompt(event.turn, outcome).await;
+            _ => self.tell_own(event).await,
+        }
+    }
+
+    async fn tell_own(&mut self, event: &Event) {
+        match event.own() {
+            Some(Own::AgentNotification(told)) => self.tell_notification(&told).await,
+            Some(Own::TurnStarted(_)) => self.tell_prompt(event).await,
+            Some(Own::TurnEnded(ended)) => {
+                self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
-            Kind::PromptDropped => {
+            Some(Own::PromptDropped(_)) => {
                 event.turn.map(|turn| self.of_others.remove(&turn));
-                let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
-                self.answer_prompt(event.turn, Ok(cancelled)).await;
+                let ended = TurnEnded::of(StopReason::Cancelled);
+                self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
-            _ => {}
+            Some(own) => {
+                self.ask(event);
+                if let Some(request) = own.answered() {
+                    self.resolved(event, request).await;
+                }
+            }
+            None => {}
         }
     }
 
@@ -179,16 +184,10 @@ impl Feed {
         let _ = self.client.notify_in_turn("session/update", &params).await;
     }
 
-    async fn tell_notification(&self, event: &Event) {
-        #[derive(serde::Deserialize)]
-        struct Notification {
-            method: String,
-            params: Json,
-        }
-        if let Ok(Notification { method, params }) = event.payload.read()
-            && !super::stray::is_kept_from_clients(&method)
-        {
-            let _ = self.client.notify_in_turn(&method, &self.named(&params)).await;
+    async fn tell_notification(&self, told: &AgentNotification<'_>) {
+        if !super::stray::is_kept_from_clients(&told.method) {
+            let params = self.named(&told.params.to_json());
+            let _ = self.client.notify_in_turn(&told.method, &params).await;
         }
     }
 
@@ -206,16 +205,18 @@ impl Feed {
         let Some(seq) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
         let before = Seq(seq.0.saturating_sub(1));
         let read = self.log.read(self.handle.id(), before, 1).await.unwrap_or_default();
-        let Some(prompt) = read.first() else { return };
+        let Some(Own::PromptReceived(said)) = read.first().and_then(Event::own) else { return };
         let session = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
-        for params in AcpReplay::new(session).prompt(event, &prompt.payload) {
+        for params in AcpReplay::new(session).prompt(event, &said) {
             let _ = self.client.notify_in_turn("session/update", &params).await;
         }
     }
 
     /// A question is settled: whoever still asks the client stops, and the client learns how.
-    async fn resolved(&mut self, event: &Event) {
-        self.withdraw(event);
+    async fn resolved(&mut self, event: &Event, request: CallId) {
+        if let Some(task) = self.asking.remove(&request) {
+            task.abort();
+        }
         if !self.is_shared {
             return;
         }
@@ -228,22 +229,16 @@ impl Feed {
     }
 
     /// Asks the client on the side; the session takes the first valid answer.
-    fn ask(&mut self, event: &Event, method: &'static str) {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Asked {
-            request_id: CallId,
-            ask: bool,
-            /// Ours, about a limit of the session.
-            limit: Option<String>,
-            request: Json,
-        }
-        if self.attachment.is_none() {
+    fn ask(&mut self, event: &Event) {
+        let Some(asked) = event.asked_person().filter(|_| self.attachment.is_some()) else {
             return;
-        }
-        let asked = event.payload.read();
-        let Ok(Asked { request_id, ask: true, limit, request }) = asked else { return };
-        let params = self.named(&request);
+        };
+        let (request_id, is_about_limit) = (asked.id, asked.limit.is_some());
+        let params = self.named(&asked.request.to_json());
+        let method = match asked.wants_form {
+            true => "elicitation/create",
+            false => "session/request_permission",
+        };
         let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.decider.clone());
         let task = task::spawn(async move {
             let answer = match client.call(method, &params).await {
@@ -251,7 +246,7 @@ impl Feed {
                 // Nobody there to say yes.
                 Err(CallError::Closed | CallError::Full) => return,
                 // Only a person ends a turn for a limit, not a client that cannot ask.
-                Err(_) if limit.is_some() => return,
+                Err(_) if is_about_limit => return,
                 Err(_) => Answer::Reject,
             };
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
@@ -260,15 +255,6 @@ impl Feed {
             }
         });
         self.asking.insert(request_id, task.abort_handle());
-    }
-
-    /// A question is settled: whoever still asks the client stops.
-    fn withdraw(&mut self, event: &Event) {
-        let payload: Value = event.payload.read().unwrap_or_default();
-        let id = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok());
-        if let Some(task) = id.and_then(|id| self.asking.remove(&id)) {
-            task.abort();
-        }
     }
 
     /// Makes the agent's calls whose place in the log the client has reached.
@@ -341,39 +327,27 @@ fn read_answer(method: &str, response: Json) -> Answer {
 }
 
 /// The answer to `session/prompt`, from the end of its turn.
-fn turn_outcome(payload: &Json) -> Outcome {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Ended {
-        stop_reason: Json,
-        result: Option<Json>,
-        error: Option<Json>,
-        agent_error: Option<RpcError>,
+fn turn_outcome(ended: &TurnEnded<'_>) -> Outcome {
+    if let Some(result) = ended.result.filter(|result| has_told_why(*result)) {
+        return Ok(result.to_json());
     }
-    let ended: Ended = payload.read().map_err(RpcError::internal)?;
-    if let Some(result) = ended.result.as_ref().filter(|result| has_told_why(result)) {
-        return Ok(result.clone());
-    }
-    if let Some(trouble) = ended.error {
+    if let Some(fault) = &ended.error {
         // The agent's own error is passed on as it is.
-        return Err(ended.agent_error.unwrap_or_else(|| {
-            let value: Value = trouble.read().unwrap_or_default();
-            RpcError::internal(value["message"].as_str().unwrap_or("the turn failed"))
-                .with_data(&trouble)
-        }));
+        let told = ended.agent_error.and_then(|error| error.read().ok());
+        return Err(told.unwrap_or_else(|| RpcError::internal(&fault.message).with_data(fault)));
     }
-    let result = ended.result.unwrap_or_else(|| Json::trusted("{}"));
+    let result = ended.result.map_or_else(|| Json::trusted("{}"), RawJson::to_json);
     let said: Value = result.read().unwrap_or_default();
-    let reason: Value = ended.stop_reason.read().unwrap_or_default();
+    let reason = ended.stop_reason.as_str();
     if said["stopReason"] == reason {
         return Ok(result);
     }
-    wire::set_member(&result, &["stopReason"], &ended.stop_reason).map_err(RpcError::internal)
+    wire::set_member(&result, &["stopReason"], &Json::of(&reason)).map_err(RpcError::internal)
 }
 
 /// Whether the agent has said in words what went wrong, and in its result that it did: a client
 /// that got an error besides would show the same twice.
-fn has_told_why(result: &Json) -> bool {
+fn has_told_why(result: RawJson<'_>) -> bool {
     let result: Value = result.read().unwrap_or_default();
     result["_meta"]["switchyard"]["error"]["message"].is_string()
 }

@@ -24,9 +24,9 @@ use crate::open::{Opened, Terms};
 use crate::options::Wishes;
 use crate::permission::Mode;
 use crate::session::SessionHandle;
-use crate::trouble::Trouble;
 use bus::connection::Outcome;
 use bus::quota::Reserved;
+use wire::Fault;
 
 /// An agent's answer to `initialize` is believed for this long.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
@@ -142,7 +142,7 @@ impl Visit {
     /// The answer of a session's agent, which is started if need be.
     async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
         let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
-        let failed = |trouble: Trouble| RpcError::internal(&trouble.message).with_data(&trouble);
+        let failed = |fault: Fault| RpcError::internal(&fault.message).with_data(&fault);
         linked.await?.map_err(failed)
     }
 
@@ -350,7 +350,7 @@ impl From<DeskError> for RpcError {
             }
             _ => codes::INTERNAL,
         };
-        let trouble = Trouble::from(&error);
-        Self::new(code, &trouble.message).with_data(&trouble)
+        let fault = Fault::from(&error);
+        Self::new(code, &fault.message).with_data(&fault)
     }
 }

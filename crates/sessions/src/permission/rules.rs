@@ -9,12 +9,12 @@
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use wire::ToolKind;
 
 use super::command_glob::CommandGlob;
 use super::command_line::{ANYTHING, FoundCommand, commands_in};
-use super::{Decider, Question, Verdict};
+use super::{DecidedBy, Decider, Question, RulePlace, Verdict};
 
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Vec<Rule>);
@@ -28,14 +28,6 @@ pub struct Rule {
     paths: Option<Vec<PathGlob>>,
     commands: Option<Vec<CommandGlob>>,
     agents: Option<Vec<String>>,
-}
-
-/// Where a rule stands: the file, if it is from one, and its number there, from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RulePlace {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    pub index: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -168,21 +160,18 @@ pub(super) fn judge<'a>(
             continue;
         };
         return Some(match action {
-            Action::Deny => Verdict::Deny(Decider::rule(rule)),
+            Action::Deny => Verdict::Deny(rule.decider()),
             Action::Ask => Verdict::Ask,
-            Action::Allow => Verdict::Allow(Decider::rule(rule)),
+            Action::Allow => Verdict::Allow(rule.decider()),
         });
     }
     None
 }
 
 impl Rule {
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn place(&self) -> RulePlace {
-        self.place.clone()
+    fn decider(&self) -> Decider {
+        let rule = Some(self.place.clone());
+        Decider { rule, ..Decider::detailed(DecidedBy::Rule, &self.name) }
     }
 
     fn new(index: usize, entry: Entry) -> Result<Self, RuleError> {

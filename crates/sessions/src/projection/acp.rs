@@ -8,6 +8,8 @@
 
 mod terminals;
 
+use serde::Serialize;
+use wire::event::PromptReceived;
 use wire::{Event, Json};
 
 use super::prompts::{Prompts, Said, Source};
@@ -54,28 +56,34 @@ impl AcpReplay {
         }
     }
 
-    /// The updates that tell what a user said, from the payload of `prompt_received`.
-    pub(crate) fn prompt(&self, event: &Event, payload: &Json) -> Vec<Json> {
-        #[derive(serde::Deserialize)]
-        struct Prompt {
-            #[serde(default)]
-            prompt: Vec<Json>,
-        }
-        let blocks = payload.read::<Prompt>().map(|prompt| prompt.prompt).unwrap_or_default();
+    /// The updates that tell what a user said.
+    pub(crate) fn prompt(&self, event: &Event, received: &PromptReceived<'_>) -> Vec<Json> {
+        let blocks: Vec<Json> = received.prompt.read().unwrap_or_default();
         blocks.iter().map(|block| self.user_chunk(event, block)).collect()
     }
 
     fn user_chunk(&self, event: &Event, block: &Json) -> Json {
-        let turn = event.turn.as_ref().map(wire::TurnId::as_str);
-        let origin = serde_json::json!({ "switchyard": { "seq": event.seq.0, "turn": turn } });
-        let session = Json::of(&self.session);
-        // Written by hand, because the block's own bytes have to stay as they are.
-        Json::trusted(format!(
-            r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{},"_meta":{}}}}}"#,
-            session.as_str(),
-            block.as_str(),
-            origin,
-        ))
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a str,
+            update: UserChunk<'a>,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct UserChunk<'a> {
+            session_update: &'static str,
+            content: &'a Json,
+            #[serde(rename = "_meta")]
+            meta: serde_json::Value,
+        }
+        let origin = serde_json::json!({ "seq": event.seq.0, "turn": event.turn });
+        let update = UserChunk {
+            session_update: "user_message_chunk",
+            content: block,
+            meta: serde_json::json!({ "switchyard": origin }),
+        };
+        Json::of(&Params { session_id: &self.session, update })
     }
 }
 

@@ -11,17 +11,15 @@ mod types;
 
 pub use types::{Envelope, EnvelopeUsage, Ev, Role, TurnStatus};
 
-use wire::{CallId, Event, Kind, TurnId};
+use wire::event::TurnEnded;
+use wire::{CallId, Event, Fault, Own, TurnId};
 
-use super::json::Object;
+use super::json::{Node, Object};
 use super::prompts::Prompts;
 use super::retold::Retold;
 use super::tools::ToolCalls;
 use super::usage::Context;
-use super::view::{
-    Block, Fault, File, PlanEntry, TurnEnd, blocks, limit_words, payload_of, plan_entries,
-    update_of,
-};
+use super::view::{Block, File, PlanEntry, TurnEnd, blocks, limit_words, plan_entries, update_of};
 use subagents::Subagents;
 use tools::Sighting;
 
@@ -119,35 +117,32 @@ impl Envelopes {
     }
 
     fn own_event(&mut self, event: &Event, out: &mut Vec<Envelope>) {
-        match event.kind {
-            Kind::TurnStarted => self.start_turn(event, out),
-            Kind::TurnEnded => self.end_turn(event, out),
+        let Some(own) = event.own() else { return };
+        match own {
+            Own::TurnStarted(_) => self.start_turn(event, out),
+            Own::TurnEnded(ended) => self.end_turn(event, &ended, out),
             // Whoever waits for the answer to a prompt is told that there is none.
-            Kind::PromptDropped if self.active.is_none() => {
+            Own::PromptDropped(dropped) if self.active.is_none() => {
                 self.start_turn(event, out);
-                let end = TurnEnd::dropped(event);
+                let end = TurnEnd::dropped(dropped);
                 let status = TurnStatus::from(end.outcome);
                 self.close_turn(event, status, end.stop_reason, None, out);
             }
-            Kind::PermissionRequested => {
-                let payload = payload_of(event);
-                let call = payload.object("request").object("toolCall");
+            Own::PermissionRequested(asked) => {
+                let call = Node::of(asked.request).object().object("toolCall");
                 // A question of our own is about no tool.
-                if !call.is_empty() && payload.get("limit").is_none() {
+                if !call.is_empty() && asked.limit.is_none() {
                     self.tool(event, &call, Sighting::Question, out);
                 }
             }
-            Kind::AgentQuiet => self.start_waiting_calls(event, out),
-            Kind::LimitReached => {
-                if let Some(words) = limit_words(&payload_of(event)) {
-                    self.start_waiting_calls(event, out);
-                    let (turn, text) = (self.turn_of(event), format!("Paused: {words}"));
-                    self.push(event, Role::Agent, turn, Ev::Service { text }, out);
-                }
+            Own::AgentQuiet(_) => self.start_waiting_calls(event, out),
+            Own::LimitReached(reached) => {
+                self.start_waiting_calls(event, out);
+                let (turn, words) = (self.turn_of(event), limit_words(&reached));
+                let text = format!("Paused: {words}");
+                self.push(event, Role::Agent, turn, Ev::Service { text }, out);
             }
-            Kind::Error if self.active.is_some() => {
-                self.error(event, &Fault::of(&payload_of(event)), out);
-            }
+            Own::Error(fault) if self.active.is_some() => self.error(event, &fault, out),
             _ => {}
         }
     }
@@ -170,11 +165,11 @@ impl Envelopes {
         self.push(event, Role::Agent, Some(turn), Ev::TurnStart {}, out);
     }
 
-    fn end_turn(&mut self, event: &Event, out: &mut Vec<Envelope>) {
+    fn end_turn(&mut self, event: &Event, ended: &TurnEnded<'_>, out: &mut Vec<Envelope>) {
         if self.active.is_none() || event.turn.is_some_and(|turn| Some(turn) != self.active) {
             return;
         }
-        let end = TurnEnd::of(event);
+        let end = TurnEnd::of(ended);
         self.start_waiting_calls(event, out);
         if let Some(fault) = &end.fault {
             self.error(event, fault, out);

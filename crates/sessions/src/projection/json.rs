@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use wire::Json;
+use wire::{Json, RawJson};
 
 /// One JSON value, not read yet.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +21,8 @@ pub(crate) struct Node<'a>(&'a str);
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Node<'a> {
-    pub(crate) fn of(json: &'a Json) -> Self {
-        Self(json.as_str().trim_ascii())
+    pub(crate) fn of(json: impl Into<RawJson<'a>>) -> Self {
+        Self(json.into().as_str().trim_ascii())
     }
 
     pub(crate) fn object(self) -> Object<'a> {

@@ -8,6 +8,7 @@ use super::json::{Node, Object};
 use super::terminals::Terminals;
 use super::tools::{Output, ToolCall};
 use wire::Json;
+use wire::event::TerminalExited;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
@@ -29,13 +30,10 @@ pub enum End {
 }
 
 impl End {
-    /// What its terminal saw: the payload of a `terminal_exited`.
-    pub fn seen(payload: &Json) -> Self {
-        let payload = Node::of(payload).object();
-        let signal = payload.label("signal").map(|signal| Self::Signal(signal.into_owned()));
-        let code = payload.get("exitCode").and_then(Node::label);
-        let code = code.and_then(|code| code.parse().ok()).map(Self::Code);
-        signal.or(code).unwrap_or(Self::Unknown)
+    /// What its terminal saw.
+    pub fn seen(exited: &TerminalExited) -> Self {
+        let signal = exited.signal.clone().map(Self::Signal);
+        signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
     }
 
     /// What an agent says of it, in the text of a tool call and in its raw output.

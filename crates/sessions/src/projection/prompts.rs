@@ -5,10 +5,10 @@
 //! in the middle of an answer, and a dropped one is never told. Agents that echo the
 //! prompt as `user_message_chunk` are not listened to; what else they send there is told.
 
-use wire::{Event, Json, Kind, TurnId};
+use wire::{Event, Json, Kind, Own, TurnId};
 
 use super::json::Node;
-use super::view::{Block, blocks, chunk_text, payload_of, update_of};
+use super::view::{Block, blocks, chunk_text, update_of};
 
 /// Something the user said.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ impl Prompts {
     }
 
     fn receive(&mut self, event: &Event) {
-        let payload = payload_of(event);
-        let blocks = blocks(payload.get("prompt"));
+        let Some(Own::PromptReceived(received)) = event.own() else { return };
+        let blocks = blocks(Some(Node::of(received.prompt)));
         let text = blocks.iter().filter_map(Block::text).collect();
         let others = blocks.iter().filter(|b| b.text().is_none()).map(Block::identity).collect();
         let blocks = blocks.iter().filter_map(whole_block).collect();

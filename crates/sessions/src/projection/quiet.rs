@@ -6,11 +6,11 @@
 //! Some agents say why a turn failed as if it were their answer. It is none, so the last piece
 //! waits until it is known what follows, and is left out if the end of the turn says the same.
 
-use wire::{Event, Kind};
+use wire::{Event, Kind, Own};
 
 use super::retold::Retold;
 use super::sanitize::Sanitizer;
-use super::view::{TurnEnd, is_said};
+use super::view::is_said;
 
 /// Projects a log into the agent's answer.
 #[derive(Debug)]
@@ -39,7 +39,10 @@ impl Quiet {
                 self.held = added.unwrap_or_default();
             }
             (_, Kind::TurnEnded) => {
-                let fault = TurnEnd::of(event).fault;
+                let fault = match event.own() {
+                    Some(Own::TurnEnded(ended)) => ended.error,
+                    _ => None,
+                };
                 if fault.is_some_and(|fault| is_said(&self.held, &fault.message)) {
                     self.held.clear();
                 }

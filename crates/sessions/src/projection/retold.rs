@@ -13,9 +13,9 @@
 
 use std::borrow::Cow;
 
-use wire::{Event, Kind};
+use wire::{Event, Kind, Own};
 
-use super::view::{chunk_text, payload_of, update_of};
+use super::view::{chunk_text, update_of};
 
 /// What Copilot puts into its answer before it begins again.
 const RETRIES: &str = "Info: Response was interrupted due to a server error. Retrying...";
@@ -51,7 +51,8 @@ impl Retold {
                 None
             }
             (_, Kind::AgentNotification) => {
-                if payload_of(event).text("method").as_deref() == Some(RETRYING) {
+                if matches!(event.own(), Some(Own::AgentNotification(told)) if told.method == RETRYING)
+                {
                     self.again();
                 }
                 None

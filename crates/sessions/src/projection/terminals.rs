@@ -4,10 +4,9 @@
 //! may come before or after the tool call that shows its terminal. Memory is bounded: of each
 //! terminal the end is kept, and of all terminals those that were used last.
 
-use wire::{Event, Kind};
+use wire::{Event, Own};
 
 use super::printed::End;
-use super::view::payload_of;
 
 /// More than is shown of any of them.
 const KEPT_BYTES: usize = 32 << 10;
@@ -31,16 +30,19 @@ pub(crate) struct Terminal {
 impl Terminals {
     /// The terminal that the event is about, if it is about one.
     pub(crate) fn project(&mut self, event: &Event) -> Option<&Terminal> {
-        if !matches!(event.kind, Kind::TerminalOutput | Kind::TerminalExited) {
-            return None;
+        match event.own()? {
+            Own::TerminalOutput(output) => {
+                let terminal = self.at(&output.terminal_id);
+                terminal.add(&output.data);
+                Some(terminal)
+            }
+            Own::TerminalExited(exited) => {
+                let terminal = self.at(&exited.terminal_id);
+                terminal.end = Some(End::seen(&exited));
+                Some(terminal)
+            }
+            _ => None,
         }
-        let payload = payload_of(event);
-        let terminal = self.at(&payload.text("terminalId")?);
-        terminal.add(&payload.text("data").unwrap_or_default());
-        if event.kind == Kind::TerminalExited {
-            terminal.end = Some(End::seen(&event.payload));
-        }
-        Some(terminal)
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Terminal> {

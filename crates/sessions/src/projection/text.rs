@@ -14,7 +14,8 @@ mod tools;
 
 use std::collections::HashMap;
 
-use wire::{Event, Kind, Millis, TurnId};
+use wire::event::CancelStep;
+use wire::{CallId, Event, Millis, Own, TurnId};
 
 use super::json::Object;
 use super::prompts::Prompts;
@@ -23,7 +24,7 @@ use super::sanitize::sanitize_line;
 use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
-use super::view::{PlanEntry, blocks, chunk_text, payload_of, plan_entries, update_of};
+use super::view::{PlanEntry, blocks, chunk_text, plan_entries, update_of};
 use page::{Page, Part};
 
 /// How to write for the terminal at hand.
@@ -47,7 +48,7 @@ pub struct TextRenderer {
     prompts: Prompts,
     tools: ToolCalls<tools::Marks>,
     terminals: Terminals,
-    questions: HashMap<String, questions::Question>,
+    questions: HashMap<CallId, questions::Question>,
     plan: Vec<PlanEntry>,
     context: Context,
     cwd: Option<String>,
@@ -141,37 +142,37 @@ impl TextRenderer {
     }
 
     fn own_event(&mut self, event: &Event, out: &mut String) {
-        let payload = payload_of(event);
-        match event.kind {
-            Kind::SessionCreated => self.created(&payload, out),
-            Kind::SessionResumed => self.resumed(&payload, out),
-            Kind::TurnStarted => {
+        let Some(own) = event.own() else { return };
+        match own {
+            Own::SessionCreated(created) => self.created(created, out),
+            Own::SessionResumed(resumed) => self.resumed(&resumed, out),
+            Own::TurnStarted(_) => {
                 self.turn = event.turn;
                 self.turn_started = Some(event.at);
                 self.errors_told.clear();
                 self.context.start_turn();
             }
-            Kind::TurnEnded => self.turn_ended(event, out),
-            Kind::PermissionRequested => {
-                self.permission_requested(event.turn.or(self.turn), &payload, out);
+            Own::TurnEnded(ended) => self.turn_ended(event, &ended, out),
+            Own::PermissionRequested(asked) => {
+                self.permission_requested(event.turn.or(self.turn), &asked, out);
             }
-            Kind::PermissionResolved => self.permission_resolved(&payload, out),
-            Kind::ElicitationRequested => self.elicitation_requested(&payload, out),
-            Kind::ElicitationResolved => self.elicitation_resolved(&payload, out),
+            Own::PermissionResolved(resolved) => self.permission_resolved(&resolved, out),
+            Own::ElicitationRequested(asked) => self.elicitation_requested(&asked, out),
+            Own::ElicitationResolved(resolved) => self.elicitation_resolved(&resolved, out),
             // The question that follows says it, and so does the answer.
-            Kind::LimitReached | Kind::LimitRaised => {}
-            Kind::CancelRequested => self.cancel_requested(&payload, out),
-            Kind::CancelStep => self.cancel_step(&payload, out),
-            Kind::WorkerExited => self.worker_exited(&payload, out),
-            Kind::AgentQuiet => self.quiet(&payload, out),
-            Kind::Error => self.error(&super::view::Fault::of(&payload), out),
-            Kind::PromptDropped => self.prompt_dropped(&payload, out),
-            Kind::LogRecovered => self.log_recovered(&payload, out),
+            Own::LimitReached(_) | Own::LimitRaised(_) => {}
+            Own::CancelRequested(requested) => self.cancel_requested(&requested, out),
+            Own::CancelStep(CancelStep { step }) => self.cancel_step(step, out),
+            Own::WorkerExited(exited) => self.worker_exited(&exited, out),
+            Own::AgentQuiet(quiet) => self.quiet(&quiet, out),
+            Own::Error(fault) => self.error(&fault, out),
+            Own::PromptDropped(dropped) => self.prompt_dropped(dropped, out),
+            Own::LogRecovered(lost) => self.log_recovered(lost, out),
             // Told with the tool call that shows the terminal.
-            Kind::TerminalOutput | Kind::TerminalExited => {
+            Own::TerminalOutput(_) | Own::TerminalExited(_) => {
                 self.terminals.project(event);
             }
-            _ => self.verbose_event(&event.kind, &payload, out),
+            own => self.verbose_event(&own, out),
         }
     }
 

@@ -99,7 +99,7 @@ impl ToolCall {
 
     /// The input as an object with members, once there is one.
     pub(crate) fn input(&self) -> Option<&Json> {
-        self.raw_input.as_ref().filter(|input| !Node::of(input).object().is_empty())
+        self.raw_input.as_ref().filter(|input| !Node::of(*input).object().is_empty())
     }
 
     /// What the tool is called: its own name, or the next best thing.

@@ -15,7 +15,8 @@ pub use types::{
 
 use std::borrow::Cow;
 
-use wire::{Event, Kind, Millis, TurnId};
+use wire::event::{AgentStderr, OptionSet, Outcome, SessionCreated, TurnEnded, WorkerStarted};
+use wire::{Category, Event, Fault, Millis, Own, TurnId};
 
 use super::argv::command_line;
 use super::json::{Node, Object};
@@ -24,8 +25,7 @@ use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{
-    Fault, Outcome, PlanEntry, TurnEnd, blocks, chunk_text, limit_words, model_of, payload_of,
-    plan_entries, update_of,
+    PlanEntry, TurnEnd, blocks, chunk_text, limit_words, model_of, plan_entries, update_of,
 };
 
 /// Version of the vocabulary, which `start` names.
@@ -112,75 +112,69 @@ impl Ui {
     }
 
     fn own_event(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
-        let payload = payload_of(event);
-        match event.kind {
-            Kind::SessionCreated => self.created(&payload, out),
-            Kind::TurnStarted => self.start_turn(event, out),
-            Kind::TurnEnded => self.end_turn(event, out),
+        let Some(own) = event.own() else { return };
+        match own {
+            Own::SessionCreated(created) => self.created(created),
+            Own::TurnStarted(_) => self.start_turn(event, out),
+            Own::TurnEnded(ended) => self.end_turn(event, &ended, out),
             // Whoever waits for the answer to a prompt is told that there is none.
-            Kind::PromptDropped if self.turn.is_none() => {
+            Own::PromptDropped(dropped) if self.turn.is_none() => {
                 self.start_turn(event, out);
-                self.close_turn(event.at, TurnEnd::dropped(event), out);
+                self.close_turn(event.at, TurnEnd::dropped(dropped), out);
             }
-            Kind::PermissionRequested => self.permission_requested(event, &payload, out),
-            Kind::PermissionResolved => questions::permission_resolved(&payload, out),
-            Kind::LimitReached => {
+            Own::PermissionRequested(asked) => self.permission_requested(event, &asked, out),
+            Own::PermissionResolved(resolved) => questions::permission_resolved(resolved, out),
+            Own::LimitReached(reached) => {
                 self.end_thinking(out);
-                let detail = limit_words(&payload);
+                let detail = Some(limit_words(&reached));
                 status(UiStatus { detail, ..UiStatus::labelled("paused") }, out);
             }
-            Kind::LimitRaised => {
-                let detail = payload.words("limit").map(Cow::into_owned);
+            Own::LimitRaised(raised) => {
+                let detail = Some(raised.limit.as_str().to_owned());
                 status(UiStatus { detail, ..UiStatus::labelled("continued") }, out);
             }
-            Kind::CancelRequested => status(UiStatus::labelled("cancelling"), out),
-            Kind::AgentQuiet => {
+            Own::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
+            Own::AgentQuiet(quiet) => {
                 self.tell_waiting_tools(out);
-                let elapsed_ms = payload.count("quietMs");
-                let detail = payload.words("waitingFor").map(Cow::into_owned);
+                let (detail, elapsed_ms) = (quiet.waiting_for, Some(quiet.quiet_ms));
                 let label = UiStatus::labelled("quiet");
                 status(UiStatus { detail, elapsed_ms, ..label }, out);
             }
-            Kind::SessionResumed => {
-                let detail = payload.words("how").map(Cow::into_owned);
+            Own::SessionResumed(resumed) => {
+                let detail = Some(resumed.how.as_str().to_owned());
                 status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
             }
             // What the agent starts with, when nobody chose.
-            Kind::WorkerStarted => match payload.words("model").map(Cow::into_owned) {
-                Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
-                _ => {}
-            },
-            Kind::AgentStderr => {
-                let chunk = payload.text("text").unwrap_or_default().into_owned();
-                out.push(UiEvent::Stderr { chunk });
+            Own::WorkerStarted(WorkerStarted { model: Some(model), .. })
+                if self.start.model.as_ref() != Some(&model) =>
+            {
+                self.model(model, out);
             }
-            Kind::OptionSet => {
-                if let Some(model) = chosen_model(&payload) {
+            Own::AgentStderr(AgentStderr { text: chunk }) => out.push(UiEvent::Stderr { chunk }),
+            Own::OptionSet(set) => {
+                if let Some(model) = chosen_model(&set) {
                     self.model(model, out);
                 }
             }
-            Kind::Error => self.error(&Fault::of(&payload), out),
+            Own::Error(fault) => self.error(&fault, out),
             _ => {}
         }
     }
 
-    fn created(&mut self, payload: &Object<'_>, out: &mut Vec<UiEvent>) {
-        let words = |key| payload.words(key).map(Cow::into_owned);
-        let argv: Vec<_> = payload.items("command").into_iter().filter_map(Node::text).collect();
-        let argv = command_line(argv.iter().map(AsRef::as_ref));
-        let command = words("command").or(Some(argv).filter(|argv| !argv.is_empty()));
+    fn created(&mut self, created: SessionCreated) {
+        let SessionCreated { agent, command, cwd, .. } = created;
         self.start = UiStart {
             run_id: None,
-            agent_id: words("agent"),
             // The vocabulary requires it; an agent without a command is its own name.
-            bin: command.or_else(|| words("agent")).unwrap_or_default(),
+            bin: match command.is_empty() {
+                true => agent.clone(),
+                false => command_line(command.iter().map(String::as_str)),
+            },
+            agent_id: Some(agent),
             protocol_version: PROTOCOL_VERSION,
-            cwd: words("cwd"),
+            cwd: Some(cwd),
             model: None,
         };
-        if let Some(model) = model_of(payload) {
-            self.model(model, out);
-        }
     }
 
     fn start_turn(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
@@ -206,13 +200,13 @@ impl Ui {
         status(UiStatus::labelled("requesting"), out);
     }
 
-    fn end_turn(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+    fn end_turn(&mut self, event: &Event, ended: &TurnEnded<'_>, out: &mut Vec<UiEvent>) {
         let is_other =
             |turn: &RunningTurn| event.turn.is_some() && turn.id.is_some() && turn.id != event.turn;
         if self.turn.as_ref().is_none_or(is_other) {
             return;
         }
-        self.close_turn(event.at, TurnEnd::of(event), out);
+        self.close_turn(event.at, TurnEnd::of(ended), out);
     }
 
     fn close_turn(&mut self, at: Millis, end: TurnEnd, out: &mut Vec<UiEvent>) {
@@ -241,7 +235,7 @@ impl Ui {
             code,
             status,
             stop_reason: end.stop_reason,
-            failure_category: end.fault.as_ref().map(|fault| fault.category.clone()),
+            failure_category: end.fault.as_ref().map(|fault| fault.category),
             failure_detail: end.fault.map(|fault| fault.message),
         }));
     }
@@ -328,12 +322,12 @@ impl Ui {
             }
             turn.errors_told.push(fault.message.clone());
         }
-        let retryable =
-            matches!(fault.category.as_str(), "rate_limit" | "upstream_unavailable" | "timeout");
+        use Category::{RateLimit, Timeout, UpstreamUnavailable};
+        let retryable = matches!(fault.category, RateLimit | UpstreamUnavailable | Timeout);
         out.push(UiEvent::Error(UiError {
             message: fault.message.clone(),
             error: UiErrorDetail {
-                code: fault.category.clone(),
+                code: fault.category,
                 message: fault.message.clone(),
                 details: fault.remedy.clone(),
                 retryable,
@@ -352,14 +346,12 @@ fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
     out.push(UiEvent::Agent(AgentUpdate::Status(status)));
 }
 
-/// The model that an `option_set` names, under any of its shapes.
-fn chosen_model(payload: &Object<'_>) -> Option<String> {
-    let params = payload.object("params");
-    let payload = if params.is_empty() { payload } else { &params };
-    let is_model = payload.text("configId").as_deref() == Some("model");
-    let value = payload.words("value").filter(|_| is_model || payload.get("model").is_some());
-    let value = value.or_else(|| payload.words("model")).or_else(|| payload.words("modelId"));
-    value.map(Cow::into_owned)
+/// The model that was chosen, by either of the two ways that ACP has.
+fn chosen_model(set: &OptionSet<'_>) -> Option<String> {
+    let params = Node::of(set.params).object();
+    let is_model = params.text("configId").as_deref() == Some("model");
+    let value = params.words("value").filter(|_| is_model);
+    value.or_else(|| params.words("modelId")).map(Cow::into_owned)
 }
 
 fn elapsed(from: Millis, to: Millis) -> Option<u64> {

@@ -1,11 +1,14 @@
 //! Tokens and money, under the many names they have.
 //!
-//! In: the payload of `turn_ended` or of a `usage_update`. Out: one set of numbers. A
+//! In: a `turn_ended` or a `usage_update`. Out: one set of numbers. A
 //! number that no agent gave stays unknown; it is never taken for zero.
 
 use serde::Serialize;
 
-use super::json::Object;
+use wire::RawJson;
+use wire::event::TurnEnded;
+
+use super::json::{Node, Object};
 
 /// The tokens of one turn, named as the UI vocabulary names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -27,10 +30,14 @@ pub struct Usage {
 impl Usage {
     /// Looks where agents put it: `usage` of our own event or of the prompt's result, and
     /// Gemini's `_meta.quota.token_count`.
-    pub(crate) fn of(payload: &Object<'_>, result: &Object<'_>) -> Option<Self> {
+    pub fn of(ended: &TurnEnded<'_>) -> Option<Self> {
+        fn members(raw: Option<RawJson<'_>>) -> Object<'_> {
+            raw.map(|raw| Node::of(raw).object()).unwrap_or_default()
+        }
+        let result = members(ended.result);
         let meta = result.object("_meta");
         [
-            payload.object("usage"),
+            members(ended.usage),
             result.object("usage"),
             meta.object("usage"),
             meta.object("quota").object("token_count"),
@@ -38,6 +45,15 @@ impl Usage {
         .iter()
         .map(Self::read)
         .find(|usage| *usage != Self::default())
+    }
+
+    /// All tokens of the turn. Parts are only added where the sum is not told: whether the input
+    /// has the cached part in it differs from agent to agent, so that is left out.
+    pub fn total(&self) -> u64 {
+        self.total_tokens.unwrap_or_else(|| {
+            let (input, output) = (self.input_tokens, self.output_tokens);
+            input.unwrap_or_default().saturating_add(output.unwrap_or_default())
+        })
     }
 
     /// Whether no number in it is above zero.
@@ -92,7 +108,7 @@ impl Context {
         }
         let cost = update.object("cost");
         let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
-        if let Some(amount) = cost.get("amount").and_then(super::json::Node::number)
+        if let Some(amount) = cost.get("amount").and_then(Node::number)
             && is_usd
         {
             self.cost_usd = Some(amount);

@@ -6,19 +6,15 @@
 
 use std::borrow::Cow;
 
-use wire::{Event, Json};
+use wire::event::{Limit, LimitReached, Outcome, PromptDropped, TurnEnded, UsageScope};
+use wire::{Event, Fault, Json, fault};
 
 use super::json::{Node, Object};
 use super::media::{Media, decoded_len};
 
-/// The members of an event's payload.
-pub(crate) fn payload_of(event: &Event) -> Object<'_> {
-    Node::of(&event.payload).object()
-}
-
 /// The members of `update` in the payload of a `session/update`.
 pub(crate) fn update_of(event: &Event) -> Object<'_> {
-    payload_of(event).object("update")
+    Node::of(&event.payload).object().object("update")
 }
 
 /// Longest text that is shown inside of a line.
@@ -186,34 +182,6 @@ pub(crate) fn plan_entries(update: &Object<'_>) -> Vec<PlanEntry> {
     entries.into_iter().filter_map(read).collect()
 }
 
-/// What is wrong, and what the user can do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) category: String,
-    pub(crate) message: String,
-    pub(crate) remedy: Option<String>,
-}
-
-impl Fault {
-    pub(crate) fn of(fields: &Object<'_>) -> Self {
-        let category = fields.words("category").unwrap_or(Cow::Borrowed("internal"));
-        let message = fields.words("message").unwrap_or(Cow::Borrowed("no details were given"));
-        Self {
-            category: category.into_owned(),
-            message: message.into_owned(),
-            remedy: fields.words("remedy").map(Cow::into_owned),
-        }
-    }
-}
-
-/// How a turn went, whatever its stop reason was called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Completed,
-    Failed,
-    Cancelled,
-}
-
 /// The end of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnEnd {
@@ -241,31 +209,19 @@ impl TurnEnd {
     }
 
     /// The end of a turn that never began: its prompt was dropped.
-    pub(crate) fn dropped(event: &Event) -> Self {
-        let stop_reason = payload_of(event).words("reason").map(Cow::into_owned);
+    pub(crate) fn dropped(dropped: PromptDropped) -> Self {
+        let stop_reason = Some(dropped.reason.as_str().to_owned());
         Self { outcome: Outcome::Cancelled, stop_reason, ..Self::unknown() }
     }
 
-    pub(crate) fn of(event: &Event) -> Self {
-        let payload = payload_of(event);
-        let result = payload.object("result");
-        let stop_reason = payload.words("stopReason").or_else(|| result.words("stopReason"));
-        let error = payload.object("error");
-        let fault = (!error.is_empty()).then(|| Fault::of(&error));
-        let outcome = match stop_reason.as_deref() {
-            Some("cancelled" | "canceled") => Outcome::Cancelled,
-            Some("error") => Outcome::Failed,
-            _ if fault.is_some() => Outcome::Failed,
-            _ => Outcome::Completed,
-        };
-        let usage = super::Usage::of(&payload, &result);
+    pub(crate) fn of(ended: &TurnEnded<'_>) -> Self {
         Self {
-            outcome,
-            stop_reason: stop_reason.map(Cow::into_owned),
-            fault,
-            usage,
-            is_usage_partial: payload.text("usageOf").as_deref() == Some("last_call"),
-            cost_usd: payload.get("costUsd").and_then(Node::number),
+            outcome: ended.outcome(),
+            stop_reason: Some(ended.stop_reason.as_str().to_owned()),
+            fault: ended.error.clone(),
+            usage: super::Usage::of(ended),
+            is_usage_partial: ended.usage_of == Some(UsageScope::LastCall),
+            cost_usd: ended.cost_usd,
         }
     }
 }
@@ -273,40 +229,31 @@ impl TurnEnd {
 /// Some agents say an error as their answer first, and then again as the end of the turn, with a
 /// label before it and a number behind. More is not left out: what an agent says does not hide what
 /// has happened.
-pub(crate) fn is_said(answer: &str, fault: &str) -> bool {
+pub(crate) fn is_said(answer: &str, message: &str) -> bool {
     /// What is shorter stands in many errors.
     const SHORTEST: usize = 12;
     const LONGEST_LABEL: usize = 40;
-    let (answer, fault) = (answer.trim(), fault.trim());
-    let bare = fault.strip_prefix(crate::trouble::ANSWERED).unwrap_or(fault);
+    let (answer, message) = (answer.trim(), message.trim());
+    let bare = message.strip_prefix(fault::ANSWERED).unwrap_or(message);
     let words = answer.strip_prefix("Error: ").unwrap_or(answer);
     let around = bare.split_once(words).filter(|_| words.len() >= SHORTEST);
     let is_whole = around.is_some_and(|(before, after)| {
         let is_label = before.is_empty() || before.ends_with(": ");
         is_label && before.len() <= LONGEST_LABEL && !after.contains(char::is_alphabetic)
     });
-    answer == fault || is_whole
+    answer == message || is_whole
 }
 
-/// What a `limit_reached` says: `5300 of 5000 tokens are used`.
-pub(crate) fn limit_words(payload: &Object<'_>) -> Option<String> {
-    let limit = payload.words("limit")?;
-    let (used, allowed) = (payload.label("used")?, payload.label("allowed")?);
-    Some(match limit.as_ref() {
-        "turns" => format!("{used} of {allowed} turns are used"),
-        "runningSeconds" => format!("{used} of {allowed} seconds of running time are used"),
-        "inactiveSeconds" => format!("the agent has said nothing for {used} seconds"),
-        "tokens" => format!("{used} of {allowed} tokens are used"),
-        "costUsd" => format!("{used} of {allowed} US dollars are used"),
-        other => format!("{used} of {allowed} {other} are used"),
-    })
-}
-
-/// Who did something: `by` as a word, or as `{who, detail?}`.
-pub(crate) fn by(payload: &Object<'_>) -> (Option<String>, Option<String>) {
-    let actor = payload.object("by");
-    let who = payload.words("by").or_else(|| actor.words("who"));
-    (who.map(Cow::into_owned), actor.words("detail").map(Cow::into_owned))
+/// `5300 of 5000 tokens are used`.
+pub(crate) fn limit_words(reached: &LimitReached) -> String {
+    let LimitReached { used, allowed, .. } = reached;
+    match reached.limit {
+        Limit::Turns => format!("{used} of {allowed} turns are used"),
+        Limit::RunningSeconds => format!("{used} of {allowed} seconds of running time are used"),
+        Limit::InactiveSeconds => format!("the agent has said nothing for {used} seconds"),
+        Limit::Tokens => format!("{used} of {allowed} tokens are used"),
+        Limit::CostUsd => format!("{used} of {allowed} US dollars are used"),
+    }
 }
 
 /// The model a session's details or configuration options name.

@@ -11,7 +11,8 @@ use roots::Roots;
 use serde_json::json;
 use store::{Batch, Changes, Claim, StoreError};
 use tokio::sync::{mpsc, watch};
-use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
+use wire::event::{DropReason, OptionSet, PromptDropped};
+use wire::{Category, Draft, Fault, Json, Kind, Own, Seq, SessionId, TurnId};
 
 use super::SessionSetup;
 use super::judge::Judge;
@@ -30,7 +31,6 @@ use crate::news::What;
 use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::KnownTools;
 use crate::terminals::Taken;
-use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
 
 pub(super) struct Actor {
@@ -225,9 +225,9 @@ impl Actor {
         // for the agent.
         let linkage = self.release();
         if let Some(running) = self.turns.running() {
-            let trouble = Trouble::new("internal", &halt.0);
+            let fault = Fault::new(Category::Internal, &halt.0);
             // A session that is full has room for this; a full disk has not.
-            let _ = self.end_turn_with(running.turn, trouble).await;
+            let _ = self.end_turn_with(running.turn, fault).await;
         }
         if let Some(linkage) = linkage {
             linkage.host.stop(|_| {}).await;
@@ -301,8 +301,8 @@ impl Actor {
             Command::Drop { turn, reply } => {
                 let is_dropped = self.turns.drop_queued(turn);
                 if is_dropped {
-                    let payload = json!({ "reason": "dropped" });
-                    let drafts = vec![draft(Kind::PromptDropped, Some(turn), &payload)];
+                    let reason = DropReason::Dropped;
+                    let drafts = vec![draft(Some(turn), PromptDropped { reason })];
                     let changes = self.next_turn_is_active();
                     self.append(drafts, changes).await?;
                 }
@@ -320,8 +320,8 @@ impl Actor {
             Command::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
                 self.answer_follows(&method, &params);
-                let payload = format!(r#"{{"method":"{method}","params":{}}}"#, params.as_str());
-                let drafts = vec![self.raw_draft(Kind::OptionSet, Json::trusted(payload))];
+                let set = OptionSet { method, params: params.as_raw(), by: None };
+                let drafts = vec![self.event(set)];
                 let details = Some(self.details.to_json());
                 self.append(drafts, Changes { details, ..Changes::default() }).await?;
             }
@@ -330,7 +330,7 @@ impl Actor {
                 let _ = done.send(());
             }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
-            Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
+            Command::Linked(Err(LinkFailure(fault))) => self.not_linked(fault).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
             Command::Pass(pass) => self.pass(pass),
             Command::Link { reply } => self.link_for(reply),
@@ -385,7 +385,12 @@ impl Actor {
                 "_meta": { "switchyard": { "by": by } },
             },
         });
-        let told = self.raw_draft(Kind::update("session_info_update"), Json::of(&payload));
+        let told = Draft {
+            at: mint::now(),
+            turn: self.current_turn(),
+            kind: Kind::update("session_info_update"),
+            payload: Json::of(&payload),
+        };
         let details = Some(self.details.to_json());
         // A name is no work: the session keeps its place among those that were used last.
         let record = self.yard.log.session(self.id).await?;
@@ -409,8 +414,8 @@ impl Actor {
     }
 
     /// An event of the running turn, now.
-    pub(super) fn raw_draft(&self, kind: Kind, payload: Json) -> Draft {
-        Draft { at: mint::now(), turn: self.current_turn(), kind, payload }
+    pub(super) fn event<'a>(&self, own: impl Into<Own<'a>>) -> Draft {
+        draft(self.current_turn(), own)
     }
 
     /// The turn that what happens now belongs to; late updates count for the last one.

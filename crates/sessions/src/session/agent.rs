@@ -1,19 +1,20 @@
 //! What the agent says, and what becomes of it.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use store::Changes;
-use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
+use wire::event::{AgentNotification, AgentStderr, StopReason, TurnEnded, WorkerExited};
+use wire::{Category, Draft, Fault, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::judge::CHECK;
 use super::limits::KeptBack;
 use super::question::{Asks, permission};
 use super::services::Services;
+use super::turns::Running;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::observer::ToolCall;
 use crate::permission::{PermissionOutcome, Question, Verdict, call_id, odd_in_question};
-use crate::trouble::Trouble;
 use crate::{memory, mint};
 use bus::connection::Outcome;
 
@@ -50,8 +51,7 @@ impl Actor {
                 }
                 FromAgent::Notification(message) => drafts.push(self.notified(&message)),
                 FromAgent::Stderr(line) => {
-                    let payload = Json::of(&json!({ "text": line.text }));
-                    drafts.push(Draft { at, turn, kind: Kind::AgentStderr, payload });
+                    drafts.push(Draft::own(at, turn, AgentStderr { text: line.text }));
                 }
                 FromAgent::Garbage(what) => drafts.extend(self.garbage(&what)),
                 FromAgent::Request(message) => {
@@ -143,9 +143,8 @@ impl Actor {
 
     fn notified(&self, message: &Message) -> Draft {
         let params = params_for_client(message, &self.public_id);
-        let method = Json::of(&message.method());
-        let payload = format!(r#"{{"method":{},"params":{}}}"#, method.as_str(), params.as_str());
-        self.raw_draft(Kind::AgentNotification, Json::trusted(payload))
+        let method = message.method().to_owned();
+        self.event(AgentNotification { method, params: params.as_raw() })
     }
 
     fn garbage(&mut self, what: &str) -> Option<Draft> {
@@ -155,8 +154,7 @@ impl Actor {
             MAX_GARBAGE => "the agent goes on sending unreadable lines; no more are told".into(),
             _ => return None,
         };
-        let trouble = Trouble::new("protocol", message);
-        Some(self.raw_draft(Kind::Error, Json::of(&trouble)))
+        Some(self.event(Fault::new(Category::Protocol, message)))
     }
 
     /// Every request of the agent is answered: here, by a service, or by a client.
@@ -296,34 +294,37 @@ impl Actor {
         let (Some(running), true) = (self.turns.running(), self.prompt_tag == Some(tag)) else {
             return Ok(());
         };
-        let payload = match outcome {
-            Ok(result) => {
-                let reason: Value = result.read().unwrap_or_default();
-                let usage = self.usage_of_turn(&reason);
-                match self.disguised_failure(&reason) {
-                    Some(trouble) if !running.is_cancelling => {
-                        let mut payload =
-                            json!({ "stopReason": "error", "error": trouble, "result": reason });
-                        if let Value::Object(payload) = &mut payload {
-                            payload.extend(usage);
-                        }
-                        Json::of(&payload)
-                    }
-                    _ => ended_payload(&result, usage, running.is_cancelling),
-                }
-            }
-            // Some agents answer a cancelled prompt with an error; it is still cancelled.
-            Err(error) if running.is_cancelling => {
-                Json::of(&json!({ "stopReason": "cancelled", "agentError": error }))
-            }
-            Err(error) if self.try_again(running.turn, &error) => return Ok(()),
+        match outcome {
+            Ok(result) => self.prompt_answered(running, &result).await,
+            Err(error) if !running.is_cancelling && self.try_again(running.turn, &error) => Ok(()),
             Err(error) => {
                 let login = self.manners().and_then(|manners| manners.login.as_deref());
-                let trouble = Trouble::from_agent(&error).with_login(login);
-                Json::of(&json!({ "stopReason": "error", "error": trouble, "agentError": error }))
+                let ended = match running.is_cancelling {
+                    // Some agents answer a cancelled prompt with an error; it is still cancelled.
+                    true => TurnEnded::of(StopReason::Cancelled),
+                    false => TurnEnded::failed(Fault::from_agent(&error).with_login(login)),
+                };
+                let error = Json::of(&error);
+                let agent_error = Some(error.as_raw());
+                self.end_turn(running.turn, TurnEnded { agent_error, ..ended }).await
+            }
+        }
+    }
+
+    async fn prompt_answered(&mut self, running: Running, result: &Json) -> Result<(), Halt> {
+        let answer: Value = result.read().unwrap_or_default();
+        let (usage, usage_of) = self.usage_of_turn(&answer);
+        let ended = match self.disguised_failure(&answer) {
+            // Cancelled is what the user asked for, whatever name the agent gives to the end.
+            _ if running.is_cancelling => TurnEnded::of(StopReason::Cancelled),
+            Some(fault) => TurnEnded::failed(fault),
+            None => {
+                let reason = answer["stopReason"].as_str().map(str::to_owned);
+                TurnEnded::of(reason.map(StopReason::from).unwrap_or_default())
             }
         };
-        self.end_turn(running.turn, &payload).await
+        let (usage, result) = (usage.as_ref().map(Json::as_raw), Some(result.as_raw()));
+        self.end_turn(running.turn, TurnEnded { usage, usage_of, result, ..ended }).await
     }
 
     /// The agent's process has ended, or closed its stdout.
@@ -338,13 +339,14 @@ impl Actor {
         let ending = tokio::time::timeout(ENDING, linkage.host.ended());
         let exit = ending.await.unwrap_or_default();
         let stderr = last_lines(&linkage.host.stderr_tail(), 10);
-        let payload = json!({
-            "code": exit.code,
-            "signal": exit.signal,
-            "stopped": linkage.host.is_stopping(),
-            "stderr": stderr,
-        });
-        let drafts = vec![self.raw_draft(Kind::WorkerExited, Json::of(&payload))];
+        let exited = WorkerExited {
+            code: exit.code,
+            signal: exit.signal,
+            stopped: linkage.host.is_stopping(),
+            reason: None,
+            stderr: stderr.clone(),
+        };
+        let drafts = vec![self.event(exited)];
         self.append(drafts, Changes::default()).await?;
         if let Some(services) = &self.services {
             // Commands that are slow to die hold up neither the end of the turn nor the next one.
@@ -353,29 +355,17 @@ impl Actor {
         // Questions outside of a turn have nobody left who asks them.
         let Some(running) = self.turns.running() else { return self.cancel_questions().await };
         if running.is_cancelling {
-            return self.end_turn(running.turn, &json!({ "stopReason": "cancelled" })).await;
+            return self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await;
         }
         let said = match last_lines(&stderr, 3) {
             none if none.is_empty() => String::new(),
             lines => format!("; it said: {lines}"),
         };
-        let trouble =
-            Trouble::new("process_exit", format!("the agent ended during the turn: {exit}{said}"))
-                .remedy("prompt again: the agent is started anew and given the session back");
-        self.end_turn_with(running.turn, trouble).await
+        let fault = Fault::new(
+            Category::ProcessExit,
+            format!("the agent ended during the turn: {exit}{said}"),
+        )
+        .remedy("prompt again: the agent is started anew and given the session back");
+        self.end_turn_with(running.turn, fault).await
     }
-}
-
-/// `turn_ended` for a result of the agent, which is kept as it is.
-fn ended_payload(result: &Json, usage: Map<String, Value>, is_cancelling: bool) -> Json {
-    let value: Value = result.read().unwrap_or_default();
-    let given = value["stopReason"].as_str();
-    // Cancelled is what the user asked for, whatever name the agent gives to the end.
-    let reason = if is_cancelling { "cancelled" } else { given.unwrap_or("end_turn") };
-    let mut members = json!({ "stopReason": reason });
-    if let Value::Object(members) = &mut members {
-        members.extend(usage);
-    }
-    let members = Json::of(&members);
-    wire::set_member(&members, &["result"], result).unwrap_or(members)
 }

@@ -7,9 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use store::{Batch, Changes, Durability};
-use wire::{CallId, Json, Kind, Millis, RpcId};
+use wire::event::{
+    DecidedBy, Decider, ElicitationRequested, ElicitationResolved, PermissionRequested,
+    PermissionResolved, RecordedOutcome,
+};
+use wire::{CallId, Json, Kind, Millis, Own, RpcId};
 
 use super::Answer;
 use super::actor::{Actor, Halt};
@@ -17,7 +20,7 @@ use super::question::{Asks, Pending, Settled};
 use crate::mint;
 use crate::observer::Watched;
 use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
-use crate::permission::{Brief, Decider};
+use crate::permission::summary;
 
 impl Actor {
     /// Logs a question and answers it at once, or leaves it to the attached clients.
@@ -31,26 +34,26 @@ impl Actor {
         let id = mint::call_id();
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let decided = match decided {
-            _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
+            _ if is_cancelling => Some((asks.cancel(), Decider::new(DecidedBy::Cancel))),
             None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
-                Some((asks.reject(), Decider::new("unattended")))
+                Some((asks.reject(), Decider::new(DecidedBy::Unattended)))
             }
             None if self.questions.is_full() => Some((asks.reject(), too_many())),
             decided => decided,
         };
-        let payload = format!(
-            r#"{{"requestId":"{id}","ask":{},"request":{}}}"#,
-            decided.is_none(),
-            params.as_str()
-        );
-        let (kind, brief) = match &asks {
+        let (request_id, ask, request) = (id, decided.is_none(), params.as_raw());
+        let (asked, summary) = match &asks {
             Asks::Permission(question) | Asks::Limit(question) => {
-                (Kind::PermissionRequested, Brief::of_permission(question))
+                let asked = PermissionRequested { request_id, ask, limit: None, request };
+                (self.event(asked), summary::of_permission(question))
             }
-            Asks::Elicitation => (Kind::ElicitationRequested, Brief::of_form(&params)),
+            Asks::Elicitation => {
+                let asked = ElicitationRequested { request_id, ask, request };
+                (self.event(asked), summary::of_form(&params))
+            }
         };
         let asks = asks.judged();
-        let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
+        let drafts = vec![asked];
         self.append(drafts, Changes::default()).await?;
         let asked_at = Instant::now();
         let deadline = Some(asked_at + self.yard.settings.permission_within);
@@ -59,7 +62,7 @@ impl Actor {
             id,
             rpc_id,
             asks,
-            brief,
+            summary,
             asked_at,
             deadline,
             listed: None,
@@ -99,8 +102,8 @@ impl Actor {
             agent: self.agent.clone(),
             request_id: pending.id,
             wants,
-            title: pending.brief.title.clone(),
-            kind: pending.brief.kind.clone(),
+            title: pending.summary.title.clone(),
+            kind: pending.summary.kind.clone(),
             options,
             request: (params.as_str().len() <= MAX_REQUEST_BYTES).then(|| Arc::new(params)),
             seq: self.head,
@@ -137,10 +140,9 @@ impl Actor {
     ) -> Result<(), Halt> {
         if matches!(pending.asks, Asks::Permission(_)) {
             let is_allowed = !settled.is_rejection;
-            self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
+            self.yard.settings.observers.decided(&self.agent, by.who.as_str(), is_allowed);
         }
-        let (kind, payload) = decision(&pending, settled, by);
-        let mut drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
+        let mut drafts = vec![self.event(decision(&pending, settled, by))];
         let mut changes = Changes::default();
         if pending.asks.is_limit() {
             drafts.extend(self.note_limit_answer(settled, by));
@@ -156,46 +158,38 @@ impl Actor {
         // Whoever hears of the answer must not find the question in the list any more.
         let Pending { listed, .. } = pending;
         if listed.map(drop).is_some() {
-            self.yard.tell(self.id, &kind, self.head);
+            self.yard.tell(self.id, &Kind::PermissionResolved, self.head);
         }
         Ok(())
     }
 }
 
 /// The event of an answer.
-fn decision(pending: &Pending, settled: &Settled, by: &Decider) -> (Kind, Value) {
-    let response: Value = settled.response.read().unwrap_or_default();
-    let (kind, mut payload) = match &pending.asks {
-        Asks::Permission(question) | Asks::Limit(question) => {
-            let option_id = response["outcome"]["optionId"].as_str();
-            let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
-            let mut outcome = response["outcome"].clone();
-            if let (Some(chosen), Value::Object(outcome)) = (chosen, &mut outcome) {
-                outcome.insert("kind".into(), json!(chosen.kind));
-                outcome.insert("name".into(), json!(chosen.name));
-            }
-            let payload = json!({
-                "requestId": pending.id,
-                "by": by,
-                "allowed": !settled.is_rejection,
-                "outcome": outcome,
-            });
-            (Kind::PermissionResolved, payload)
+fn decision<'a>(pending: &Pending, settled: &'a Settled, by: &Decider) -> Own<'a> {
+    let (request_id, by, question) = (pending.id, by.clone(), pending.summary.clone());
+    let waited_ms = pending.waited().map(millis);
+    let options = match &pending.asks {
+        Asks::Permission(question) | Asks::Limit(question) => &question.options,
+        Asks::Elicitation => {
+            let response = settled.response.as_raw();
+            return ElicitationResolved { request_id, by, response, question, waited_ms }.into();
         }
-        Asks::Elicitation => (
-            Kind::ElicitationResolved,
-            json!({ "requestId": pending.id, "by": by, "response": response }),
-        ),
     };
-    payload["question"] = json!(pending.brief);
-    if let Some(waited) = pending.waited() {
-        payload["waitedMs"] = json!(millis(waited));
+    #[derive(serde::Deserialize, Default)]
+    struct Response {
+        outcome: RecordedOutcome,
     }
-    (kind, payload)
+    let Response { mut outcome } = settled.response.read().unwrap_or_default();
+    if let Some(chosen) = options.iter().find(|o| Some(&o.id) == outcome.option_id.as_ref()) {
+        outcome.kind = Some(chosen.kind.clone());
+        outcome.name = Some(chosen.name.clone());
+    }
+    let allowed = !settled.is_rejection;
+    PermissionResolved { request_id, by, allowed, outcome, question, waited_ms }.into()
 }
 
 fn too_many() -> Decider {
-    Decider::detailed("overflow", "too many questions wait already")
+    Decider::detailed(DecidedBy::Overflow, "too many questions wait already")
 }
 
 fn millis(duration: Duration) -> u64 {

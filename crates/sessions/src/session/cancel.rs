@@ -9,15 +9,17 @@
 use std::time::Instant;
 
 use bus::StopStep;
-use serde_json::json;
 use store::Changes;
-use wire::{Json, Kind};
+use wire::event::{
+    AgentQuiet, CancelRequested, CancelRung, CancelStep, DecidedBy, DropReason, PromptDropped,
+    StopReason, TurnEnded,
+};
+use wire::{Fault, Json, Own};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Reply};
 use crate::permission::Decider;
 use crate::terminals::Stopped;
-use crate::trouble::Trouble;
 use crate::yard::draft;
 
 #[derive(Debug, Default)]
@@ -28,7 +30,7 @@ pub(super) struct Cancelling {
     deadline: Option<Instant>,
     commands: Stopped,
     /// Why the turn is stopped, if nobody wanted it to be.
-    pub(super) gave_up: Option<Trouble>,
+    pub(super) gave_up: Option<Fault>,
 }
 
 impl Cancelling {
@@ -61,17 +63,15 @@ impl Actor {
     ) -> Result<(), Halt> {
         self.cancelling.waiting.extend(done);
         let dropped = self.turns.drop_all_queued();
-        let reason = if by == "limit" { by } else { "cancelled" };
-        let dropped = dropped
-            .into_iter()
-            .map(|turn| draft(Kind::PromptDropped, Some(turn), &json!({ "reason": reason })));
+        let reason = if by == "limit" { DropReason::Limit } else { DropReason::Cancelled };
+        let dropped = dropped.into_iter().map(|turn| draft(Some(turn), PromptDropped { reason }));
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
             let changes = self.next_turn_is_active();
             self.append(dropped, changes).await?;
         }
         if self.turns.running().is_none() {
-            self.withdraw_limit(&Decider::new("cancel")).await?;
+            self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             self.unpause().await?;
             if let Some(services) = &self.services {
                 self.cancelling.commands.add(services.stop_all(self.last_turn));
@@ -82,10 +82,10 @@ impl Actor {
         if self.turns.cancel().is_none() {
             return Ok(());
         }
-        self.note(Kind::CancelRequested, &json!({ "by": by })).await?;
+        self.note(CancelRequested { by: by.to_owned() }).await?;
         if let Some(again) = self.again.take() {
             // The agent has not been given the prompt yet.
-            return self.end_turn(again.turn, &json!({ "stopReason": "cancelled" })).await;
+            return self.end_turn(again.turn, TurnEnded::of(StopReason::Cancelled)).await;
         }
         // An agent that is stopped would not hear it.
         self.unpause().await?;
@@ -94,10 +94,10 @@ impl Actor {
             // A full pipe is no reason to wait: the ladder goes on by itself.
             let _ = linkage.host.connection().notify("session/cancel", &params);
         }
-        self.note(Kind::CancelStep, &json!({ "step": "notified" })).await?;
+        self.note(CancelStep { step: CancelRung::Notified }).await?;
         if !self.questions.is_empty() {
             self.cancel_questions().await?;
-            self.note(Kind::CancelStep, &json!({ "step": "permissions_cancelled" })).await?;
+            self.note(CancelStep { step: CancelRung::PermissionsCancelled }).await?;
         }
         self.cancelling.deadline = Some(Instant::now() + self.yard.settings.cancel_grace);
         Ok(())
@@ -106,7 +106,7 @@ impl Actor {
     pub(super) async fn cancel_questions(&mut self) -> Result<(), Halt> {
         for pending in self.questions.take_all() {
             let settled = pending.asks.cancel();
-            self.settle(pending, &settled, &Decider::new("cancel")).await?;
+            self.settle(pending, &settled, &Decider::new(DecidedBy::Cancel)).await?;
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Actor {
         }
         for pending in self.questions.take_overdue(now) {
             let (settled, is_limit) = (pending.asks.reject(), pending.asks.is_limit());
-            self.settle(pending, &settled, &Decider::new("timeout")).await?;
+            self.settle(pending, &settled, &Decider::new(DecidedBy::Timeout)).await?;
             if is_limit {
                 self.cancelling.gave_up = Some(self.fell_silent());
                 self.obey_limit_answer(&settled).await?;
@@ -154,8 +154,8 @@ impl Actor {
             self.n_quiet_reports += 1;
             let quiet_ms = u64::try_from(now.duration_since(self.heard_at).as_millis());
             let quiet_ms = quiet_ms.unwrap_or(u64::MAX);
-            let payload = json!({ "quietMs": quiet_ms, "waitingFor": self.last_act.in_words() });
-            self.note(Kind::AgentQuiet, &payload).await?;
+            let waiting_for = Some(self.last_act.in_words());
+            self.note(AgentQuiet { quiet_ms, waiting_for }).await?;
         }
         Ok(())
     }
@@ -195,15 +195,15 @@ impl Actor {
 
     pub(super) async fn note_stop_step(&mut self, step: StopStep) -> Result<(), Halt> {
         let step = match step {
-            StopStep::AwaitExit => "eof",
-            StopStep::Terminate => "terminate",
-            StopStep::Kill => "kill",
+            StopStep::AwaitExit => CancelRung::Eof,
+            StopStep::Terminate => CancelRung::Terminate,
+            StopStep::Kill => CancelRung::Kill,
         };
-        self.note(Kind::CancelStep, &json!({ "step": step })).await
+        self.note(CancelStep { step }).await
     }
 
-    async fn note(&mut self, kind: Kind, payload: &serde_json::Value) -> Result<(), Halt> {
-        let drafts = vec![self.raw_draft(kind, Json::of(payload))];
+    async fn note(&mut self, own: impl Into<Own<'_>>) -> Result<(), Halt> {
+        let drafts = vec![self.event(own)];
         self.append(drafts, Changes::default()).await
     }
 }

@@ -8,7 +8,7 @@ use super::{Answer, Client, NewPrompt, Offer, Pass, QueuedPrompt, Received, Sess
 use crate::budget::Limits;
 use crate::link::Linked;
 use crate::permission::Decider;
-use crate::trouble::Trouble;
+use wire::Fault;
 
 pub(super) type Reply<T> = oneshot::Sender<T>;
 
@@ -25,7 +25,7 @@ pub(super) enum Command {
     Linked(Result<Linked, LinkFailure>),
     Stopping(bus::StopStep),
     Pass(Pass),
-    Link { reply: Reply<Result<Json, Trouble>> },
+    Link { reply: Reply<Result<Json, Fault>> },
     OptionsAre(Json),
     Waiting { reply: Reply<Vec<QueuedPrompt>> },
     Peek { reply: Reply<Option<Offer>> },

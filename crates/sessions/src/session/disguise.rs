@@ -5,11 +5,10 @@
 //! them ([`Manners`]); nothing is guessed about others.
 
 use serde_json::Value;
-use wire::Json;
+use wire::{Category, Fault, Json};
 
 use super::actor::{Actor, LinkState};
 use crate::host::Manners;
-use crate::trouble::{self, Trouble};
 
 /// What the agent said last in a turn.
 #[derive(Debug, Default)]
@@ -73,13 +72,13 @@ impl Actor {
     }
 
     /// Why a turn that ended with `result` did not end well.
-    pub(super) fn disguised_failure(&mut self, result: &Value) -> Option<Trouble> {
+    pub(super) fn disguised_failure(&mut self, result: &Value) -> Option<Fault> {
         let LastWords { chunk, has_acted, .. } = std::mem::take(&mut self.last_words);
         // The built-in agent tells clients in words, and us in ours.
         let reported = &result["_meta"]["switchyard"]["error"];
         if let Some(message) = reported["message"].as_str() {
-            let category = reported["category"].as_str().and_then(trouble::category);
-            return Some(Trouble::new(category.unwrap_or("internal"), message));
+            let category = reported["category"].as_str().and_then(Category::named);
+            return Some(Fault::new(category.unwrap_or_default(), message));
         }
         let stop_reason = result["stopReason"].as_str();
         if stop_reason != Some("end_turn") {
@@ -89,18 +88,18 @@ impl Actor {
         let manners = linkage.host.manners();
         let text = chunk.trim();
         if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
-            return Some(Trouble::from_words(text).with_login(manners.login.as_deref()));
+            return Some(Fault::from_words(text).with_login(manners.login.as_deref()));
         }
         if !manners.silence_is_failure || has_acted || !text.is_empty() {
             return None;
         }
         let said = crate::host::last_lines(&linkage.host.stderr_tail(), 3);
-        let trouble = Trouble::from_words(&said);
+        let fault = Fault::from_words(&said);
         let message = match said.is_empty() {
             true => "the agent ended its turn without a word".to_owned(),
             false => format!("the agent ended its turn without a word; on stderr: {said}"),
         };
-        Some(Trouble { message, ..trouble }.with_login(manners.login.as_deref()))
+        Some(Fault { message, ..fault }.with_login(manners.login.as_deref()))
     }
 }
 

@@ -144,7 +144,9 @@ impl Judge {
                 let detail = by.detail.unwrap_or_default();
                 Err(match by.rule {
                     Some(_) => RpcError::denied(format_args!("denied by rule {detail}")),
-                    None => RpcError::denied(format_args!("denied by {}: {detail}", by.who)),
+                    None => {
+                        RpcError::denied(format_args!("denied by {}: {detail}", by.who.as_str()))
+                    }
                 })
             }
             Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use store::{Batch, Changes, Durability};
-use wire::{CallId, Draft, Json, Kind, Message, RpcId};
+use wire::event::{DecidedBy, Decider, LimitRaised, LimitReached, OptionSet, PermissionRequested};
+use wire::{CallId, Category, Draft, Fault, Json, Message, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::question::{Asks, Pending, Settled};
-use crate::budget::{Limit, Limits, Reached};
+use crate::budget::{Limit, Limits, Reached, show_with_unit};
 use crate::mint;
 use crate::observer::Watched;
-use crate::permission::{Brief, Decider, Question};
-use crate::trouble::Trouble;
+use crate::permission::{Question, summary};
 use crate::yard::draft;
 use bus::connection::Outcome;
 
@@ -109,10 +109,11 @@ impl Actor {
     }
 
     /// Why a turn ends of which nobody has said whether it may go on being silent.
-    pub(super) fn fell_silent(&self) -> Trouble {
+    pub(super) fn fell_silent(&self) -> Fault {
         let limit = self.details.budget.limits().value(Limit::InactiveSeconds);
-        Trouble::new(
-            "timeout",
+        let limit = limit.map_or_else(String::new, |limit| limit.to_string());
+        Fault::new(
+            Category::Timeout,
             format!("the agent said nothing for {limit} s, and nobody answered whether to wait"),
         )
     }
@@ -139,24 +140,19 @@ impl Actor {
         let request = self.limit_request(id, &reached);
         let question = Question::read(request.as_str(), None, &self.agent, &self.roots.paths());
         let Reached { limit, used, allowed } = reached;
-        let told = json!({
-            "limit": limit, "used": used, "allowed": allowed, "requestId": id, "frozen": is_frozen,
-        });
-        let asked = format!(
-            r#"{{"requestId":"{id}","ask":true,"limit":"{}","request":{}}}"#,
-            limit.as_str(),
-            request.as_str()
-        );
+        let told = LimitReached { limit, used, allowed, request_id: id, frozen: is_frozen };
+        let asked = PermissionRequested {
+            request_id: id,
+            ask: true,
+            limit: Some(limit),
+            request: request.as_raw(),
+        };
         // The turn that waits, when none runs.
         let turn = self.turns.running().map(|running| running.turn);
         let turn = turn.or_else(|| self.turns.queued().next());
-        let (kind, payload) = (Kind::PermissionRequested, Json::trusted(asked));
-        let drafts = vec![
-            draft(Kind::LimitReached, turn, &told),
-            Draft { at: mint::now(), turn, kind, payload },
-        ];
+        let drafts = vec![draft(turn, told), draft(turn, asked)];
         self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
-        let brief = Brief::of_permission(&question);
+        let summary = summary::of_permission(&question);
         let (asks, asked_at) = (Asks::Limit(question), Instant::now());
         let within = self.yard.settings.permission_within;
         let deadline = (limit == Limit::InactiveSeconds).then(|| asked_at + within);
@@ -164,7 +160,7 @@ impl Actor {
             id,
             rpc_id: None,
             asks,
-            brief,
+            summary,
             asked_at,
             deadline,
             listed: None,
@@ -181,7 +177,8 @@ impl Actor {
     /// The question, as an agent would ask it.
     fn limit_request(&self, id: CallId, reached: &Reached) -> Json {
         let limit = reached.limit;
-        let again = limit.show_with_unit(&self.details.budget.limits().value(limit));
+        let again = self.details.budget.limits().value(limit);
+        let again = again.map_or_else(String::new, |again| show_with_unit(limit, &again));
         let option = |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
         Json::of(&json!({
             "sessionId": self.public_id,
@@ -210,17 +207,15 @@ impl Actor {
             Some(CONTINUE) => budget.grant(limit),
             Some(CONTINUE_WITHOUT) => budget.lift(limit),
             // Where nobody was asked, whoever comes next may be.
-            Some(STOP) if by.who != "unattended" => {
+            Some(STOP) if by.who != DecidedBy::Unattended => {
                 budget.stop(limit);
                 return None;
             }
             // Or withdrawn: the turn is over, or the limit was raised in another way.
             _ => return None,
         }
-        let payload = json!({
-            "limit": limit, "allowed": budget.allowed_by(limit), "requestId": request, "by": by,
-        });
-        Some(self.raw_draft(Kind::LimitRaised, Json::of(&payload)))
+        let allowed = budget.allowed_by(limit);
+        Some(self.event(LimitRaised { limit, allowed, request_id: request, by: by.clone() }))
     }
 
     /// Carries out what was answered, after it is in the log.
@@ -232,9 +227,10 @@ impl Actor {
     pub(super) async fn set_limits(&mut self, limits: Limits, by: &str) -> Result<(), Halt> {
         self.count_time();
         self.details.budget.set(limits);
-        let params = json!({ "limits": limits });
-        let payload = json!({ "method": "_switchyard/set_limits", "params": params, "by": by });
-        let mut drafts = vec![self.raw_draft(Kind::OptionSet, Json::of(&payload))];
+        let params = Json::of(&json!({ "limits": limits }));
+        let method = "_switchyard/set_limits".to_owned();
+        let set = OptionSet { method, params: params.as_raw(), by: Some(by.to_owned()) };
+        let mut drafts = vec![self.event(set)];
         let ended = self
             .paused
             .as_ref()
@@ -242,10 +238,10 @@ impl Actor {
         let Some((limit, request)) = ended.map(|paused| (paused.limit, paused.request)) else {
             return self.append_safely(drafts).await;
         };
-        let by = Decider::detailed("limits", by);
+        let by = Decider::detailed(DecidedBy::Limits, by);
         let allowed = self.details.budget.allowed_by(limit);
-        let raised = json!({ "limit": limit, "allowed": allowed, "requestId": request, "by": by });
-        drafts.push(self.raw_draft(Kind::LimitRaised, Json::of(&raised)));
+        let raised = LimitRaised { limit, allowed, request_id: request, by: by.clone() };
+        drafts.push(self.event(raised));
         self.append_safely(drafts).await?;
         self.withdraw_limit(&by).await?;
         self.unpause().await

@@ -1,18 +1,20 @@
 //! A session's hold on its agent: made, made again, used and let go.
 
-use serde_json::json;
 use store::Changes;
-use wire::{Json, Kind, RpcError, TurnId};
+use wire::event::{
+    ResumeWay, SessionClosed, SessionResumed, StopReason, TurnEnded, TurnStarted, WorkerExited,
+    WorkerStarted,
+};
+use wire::{Fault, Json, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Offer, Pass, Reply};
 use crate::host::Share;
-use crate::link::{How, Known, Linked, ResumeReport};
+use crate::link::{Known, Linked};
 use crate::observer::{self, Step};
 use crate::open;
 use crate::options::{Choice, offered};
 use crate::permission::KnownTools;
-use crate::trouble::Trouble;
 use crate::yard::draft;
 use bus::connection::CallError;
 
@@ -28,7 +30,7 @@ const MAX_MODE_BYTES: usize = 4 << 10;
 /// What waits for the agent.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    links: Vec<Reply<Result<Json, Trouble>>>,
+    links: Vec<Reply<Result<Json, Fault>>>,
     passes: Vec<Pass>,
 }
 
@@ -76,7 +78,7 @@ impl KeptAnswer {
 
 /// Why an agent could not be given the session.
 #[derive(Debug)]
-pub(super) struct LinkFailure(pub(super) Trouble);
+pub(super) struct LinkFailure(pub(super) Fault);
 
 impl Actor {
     /// Starts the agent again and gives it the session back, on the side.
@@ -96,7 +98,7 @@ impl Actor {
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
                 opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
             });
-            let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
+            let linked = linking.await.map_err(|error| LinkFailure(Fault::from(&error)));
             // A session that ended meanwhile drops the link.
             let _ = commands.send(Command::Linked(linked)).await;
         });
@@ -113,21 +115,18 @@ impl Actor {
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
         let Linked { link, resumed, preamble, preface } = linked;
         let host = link.host.clone();
-        let mut started = json!({
-            "pid": host.pid(),
-            "command": self.slot.command().argv(),
-            "containment": format!("{:?}", host.containment()).to_lowercase(),
-        });
         let answer = link.answer.read().unwrap_or_default();
-        if let Some(model) = offered(&answer, Choice::Model).and_then(|model| model.current) {
-            started["model"] = json!(model);
-        }
-        let mut drafts = vec![draft(Kind::WorkerStarted, None, &started)];
+        let started = WorkerStarted {
+            pid: host.pid(),
+            command: self.slot.command().argv(),
+            containment: format!("{:?}", host.containment()).to_lowercase(),
+            model: offered(&answer, Choice::Model).and_then(|model| model.current),
+        };
+        let mut drafts = vec![draft(None, started)];
         // A session that no agent had before is not resumed.
-        let is_news = |report: &ResumeReport| report.how != How::New || !report.tried.is_empty();
-        if let Some(report) = resumed.filter(is_news) {
-            drafts.push(draft(Kind::SessionResumed, None, &report));
-        }
+        let is_news =
+            |resumed: &SessionResumed| resumed.how != ResumeWay::New || !resumed.tried.is_empty();
+        drafts.extend(resumed.filter(is_news).map(|resumed| draft(None, resumed)));
         tracing::info!(
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
@@ -229,23 +228,23 @@ impl Actor {
         tracing::info!(session = %self.id, pid = linkage.host.pid(), "idle worker let go");
         linkage.close_soon();
         self.slot.rest();
-        let payload = json!({ "stopped": true, "reason": "idle" });
-        let drafts = vec![draft(Kind::WorkerExited, None, &payload)];
-        self.append(drafts, Changes::default()).await
+        let reason = Some("idle".to_owned());
+        let exited = WorkerExited { stopped: true, reason, ..WorkerExited::default() };
+        self.append(vec![draft(None, exited)], Changes::default()).await
     }
 
     /// Every prompt that waits fails for the same reason: asking again would not help.
-    pub(super) async fn not_linked(&mut self, trouble: Trouble) -> Result<(), Halt> {
+    pub(super) async fn not_linked(&mut self, fault: Fault) -> Result<(), Halt> {
         self.link = LinkState::Unlinked;
-        self.refuse_held(&trouble);
+        self.refuse_held(&fault);
         if let Some(again) = self.again.take() {
-            self.end_turn_with(again.turn, trouble.clone()).await?;
+            self.end_turn_with(again.turn, fault.clone()).await?;
         }
         while let Some((turn, prompt)) = self.turns.start_next() {
             self.watch = prompt.watch;
             let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
-            self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;
-            self.end_turn_with(turn, trouble.clone()).await?;
+            self.append(vec![draft(Some(turn), TurnStarted {})], changes).await?;
+            self.end_turn_with(turn, fault.clone()).await?;
         }
         Ok(())
     }
@@ -259,7 +258,7 @@ impl Actor {
     }
 
     /// Gives the agent's answer, once there is one.
-    pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Trouble>>) {
+    pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Fault>>) {
         match (&self.link, &self.answer.json) {
             (LinkState::Linked { .. }, Some(answer)) => {
                 let _ = reply.send(Ok(answer.clone()));
@@ -291,13 +290,13 @@ impl Actor {
         }
     }
 
-    fn refuse_held(&mut self, trouble: &Trouble) {
+    fn refuse_held(&mut self, fault: &Fault) {
         let Held { links, passes } = std::mem::take(&mut self.held);
         for reply in links {
-            let _ = reply.send(Err(trouble.clone()));
+            let _ = reply.send(Err(fault.clone()));
         }
         for pass in passes {
-            let error = RpcError::internal(&trouble.message).with_data(trouble);
+            let error = RpcError::internal(&fault.message).with_data(fault);
             let _ = pass.reply.send(Err(error));
         }
     }
@@ -375,14 +374,14 @@ impl Actor {
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
         self.cancel("close", None).await?;
         if let Some(running) = self.turns.running() {
-            self.end_turn(running.turn, &json!({ "stopReason": "cancelled" })).await?;
+            self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await?;
         }
         self.cancel_questions().await?;
         self.is_closed = true;
         if let Some(linkage) = self.release() {
             linkage.close_soon();
         }
-        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
+        let closed = vec![draft(None, SessionClosed {})];
         self.append(closed, Changes { is_closed: Some(true), ..Changes::default() }).await
     }
 }

@@ -3,10 +3,9 @@
 //! Agents that resume lazily find out only now. Nothing was said in the turn yet, so the
 //! session is opened anew, told what happened so far, and the prompt is sent again: once.
 
-use wire::{Json, RpcError, TurnId, codes};
+use wire::{Category, Fault, Json, RpcError, TurnId, codes};
 
 use super::actor::{Actor, Halt, LinkState};
-use crate::trouble::Trouble;
 
 /// A prompt that waits for a new link.
 #[derive(Debug)]
@@ -18,8 +17,8 @@ pub(super) struct Again {
 impl Actor {
     /// Whether the turn goes on after `error`.
     pub(super) fn try_again(&mut self, turn: TurnId, error: &RpcError) -> bool {
-        let is_lost =
-            error.code == codes::NOT_FOUND || Trouble::from_agent(error).category == "session_lost";
+        let is_lost = error.code == codes::NOT_FOUND
+            || Fault::from_agent(error).category == Category::SessionLost;
         let Some(params) = self.unheard.take().filter(|_| is_lost) else { return false };
         tracing::info!(session = %self.id, %turn, %error, "the agent has lost the session");
         if let Some(linkage) = self.release() {

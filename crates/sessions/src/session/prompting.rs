@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use store::{Batch, Changes, Durability};
-use wire::{Draft, Json, Kind, Seq, TurnId};
+use wire::event::{DecidedBy, PromptReceived, TurnEnded, TurnStarted};
+use wire::{Category, Draft, Event, Fault, Json, Kind, Own, RawJson, Seq, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::last_act::LastAct;
 use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
 use crate::details::{LastEnd, prompt_text};
+use crate::memory;
 use crate::observer::{Prompted, TurnWatch, Watched};
 use crate::permission::Decider;
-use crate::trouble::Trouble;
 use crate::yard::draft;
-use crate::{memory, mint};
 
 /// A prompt is made safe against a power cut a moment after it was sent: the disk would
 /// otherwise be busy with it just when the first words of the answer are to be logged.
@@ -79,16 +79,15 @@ impl Actor {
             self.title = title_from(&text);
             changes.title = self.title.clone().map(Some);
         }
-        let mut payload = prompt_payload(&params, &by);
-        if let Some(request) = request {
-            let id = Json::of(&request.id);
-            payload = wire::set_member(&payload, &["clientRequestId"], &id).unwrap_or(payload);
+        let client_request_id = request.map(|request| {
             // In the same commit as the prompt: neither is there without the other.
             self.details.note_request(turn, request.digest);
             changes.details = Some(self.details.to_json());
-        }
-        let received =
-            Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
+            request.id
+        });
+        let Content { prompt, meta } = Content::of(&params);
+        let received = PromptReceived { by, prompt, meta, client_request_id };
+        let received = draft(Some(turn), received);
         // There is room; it was checked before anything was logged.
         let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
         let watch = self.yard.settings.observers.prompt(&prompted);
@@ -117,7 +116,7 @@ impl Actor {
         }
         if self.turns.queued().next().is_none() {
             // The prompt that the question was about is gone.
-            self.withdraw_limit(&Decider::new("cancel")).await?;
+            self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             return self.unpause().await;
         }
         if self.paused.is_some() {
@@ -143,14 +142,13 @@ impl Actor {
 
     /// The params of a prompt whose content is in the log at `seq`.
     async fn with_content(&self, params: &Json, seq: Seq) -> Result<Json, Halt> {
-        #[derive(serde::Deserialize)]
-        struct Received {
-            prompt: Json,
-        }
         let events = self.yard.log.read(self.id, Seq(seq.0 - 1), 1).await?;
-        let received = events.first().and_then(|event| event.payload.read::<Received>().ok());
-        let with = received
-            .and_then(|received| wire::set_member(params, &["prompt"], &received.prompt).ok());
+        let with = match events.first().and_then(Event::own) {
+            Some(Own::PromptReceived(received)) => {
+                wire::set_member(params, &["prompt"], &received.prompt.to_json()).ok()
+            }
+            _ => None,
+        };
         with.ok_or_else(|| Halt(format!("the prompt at {} is not in the log", seq.0)))
     }
 
@@ -177,7 +175,7 @@ impl Actor {
             details: Some(self.details.to_json()),
             ..changes
         };
-        drafts.push(draft(Kind::TurnStarted, Some(turn), &json!({})));
+        drafts.push(draft(Some(turn), TurnStarted {}));
         self.append(drafts, changes).await?;
         self.unheard = Some(prompt.params.clone());
         self.send_prompt(turn, prompt.params).await
@@ -200,8 +198,9 @@ impl Actor {
             _ => Ok(()),
         };
         if let Err(error) = sent {
-            let trouble = Trouble::new("process_exit", format!("the prompt was not sent: {error}"));
-            return self.end_turn_with(turn, trouble).await;
+            let fault =
+                Fault::new(Category::ProcessExit, format!("the prompt was not sent: {error}"));
+            return self.end_turn_with(turn, fault).await;
         }
         let log = self.yard.log.clone();
         task::spawn(async move {
@@ -212,19 +211,15 @@ impl Actor {
     }
 
     /// Ends `turn` with an error.
-    pub(super) async fn end_turn_with(
-        &mut self,
-        turn: TurnId,
-        trouble: Trouble,
-    ) -> Result<(), Halt> {
-        self.end_turn(turn, &json!({ "stopReason": "error", "error": trouble })).await
+    pub(super) async fn end_turn_with(&mut self, turn: TurnId, fault: Fault) -> Result<(), Halt> {
+        self.end_turn(turn, TurnEnded::failed(fault)).await
     }
 
     /// Ends `turn` if it runs; questions that are still open are withdrawn first.
     pub(super) async fn end_turn(
         &mut self,
         turn: TurnId,
-        payload: &impl serde::Serialize,
+        ended: TurnEnded<'_>,
     ) -> Result<(), Halt> {
         memory::give_back_soon();
         self.unpause().await?;
@@ -238,15 +233,10 @@ impl Actor {
         if !self.turns.end(turn) {
             return Ok(());
         }
-        let mut payload = match self.cancelling.gave_up.take() {
-            Some(trouble) => Json::of(&json!({ "stopReason": "error", "error": trouble })),
-            None => Json::of(payload),
-        };
-        self.details.budget.end_turn(&payload);
-        if let Some(cost) = self.details.budget.turn_cost_usd() {
-            payload = wire::set_member(&payload, &["costUsd"], &Json::of(&cost)).unwrap_or(payload);
-        }
-        self.details.last_end = LastEnd::of(&payload);
+        let mut ended = self.cancelling.gave_up.take().map_or(ended, TurnEnded::failed);
+        self.details.budget.end_turn(&ended);
+        ended.cost_usd = self.details.budget.turn_cost_usd();
+        self.details.last_end = Some(LastEnd::of(&ended));
         (self.prompt_tag, self.unheard) = (None, None);
         self.last_act = LastAct::default();
         self.tools.clear();
@@ -254,9 +244,9 @@ impl Actor {
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
         let changes = Changes { details, ..self.next_turn_is_active() };
-        let ended = draft(Kind::TurnEnded, Some(turn), &payload);
-        std::mem::take(&mut self.watch).ended(&ended.payload);
-        let batch = Batch::new(self.id, vec![ended]).durable(Durability::Power).with(changes);
+        std::mem::take(&mut self.watch).ended(&ended);
+        let ended = vec![draft(Some(turn), ended)];
+        let batch = Batch::new(self.id, ended).durable(Durability::Power).with(changes);
         self.head = self.yard.append(batch).await?.last;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();
@@ -271,30 +261,33 @@ impl Actor {
     }
 }
 
-fn prompt_payload(params: &Json, by: &str) -> Json {
-    #[derive(serde::Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow)]
-        prompt: &'a serde_json::value::RawValue,
-        #[serde(borrow, rename = "_meta")]
-        meta: Option<&'a serde_json::value::RawValue>,
+/// What a prompt's params hold beside the session's id.
+#[derive(serde::Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    prompt: RawJson<'a>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<RawJson<'a>>,
+}
+
+impl<'a> Content<'a> {
+    fn of(params: &'a Json) -> Self {
+        params.read().unwrap_or_default()
     }
-    let params = params.read::<Params>().ok();
-    let prompt = params.as_ref().map_or("[]", |params| params.prompt.get());
-    let meta = match params.as_ref().and_then(|params| params.meta) {
-        Some(meta) => format!(r#","_meta":{}"#, meta.get()),
-        None => String::new(),
-    };
-    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}{meta}}}"#, Json::of(&by).as_str()))
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self { prompt: RawJson::EMPTY_LIST, meta: None }
+    }
 }
 
 /// Puts a text block before the others.
 fn with_preamble(params: Json, preamble: Option<String>) -> Json {
     let Some(preamble) = preamble else { return params };
-    let payload = prompt_payload(&params, "");
-    let prompt: Value = payload.read().unwrap_or_default();
-    let mut blocks = vec![json!({ "type": "text", "text": preamble })];
-    blocks.extend(prompt["prompt"].as_array().cloned().unwrap_or_default());
+    let blocks: Vec<Json> = Content::of(&params).prompt.read().unwrap_or_default();
+    let preamble = Json::of(&json!({ "type": "text", "text": preamble }));
+    let blocks: Vec<Json> = std::iter::once(preamble).chain(blocks).collect();
     wire::set_member(&params, &["prompt"], &Json::of(&blocks)).unwrap_or(params)
 }
 

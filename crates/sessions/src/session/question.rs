@@ -6,12 +6,13 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use wire::event::QuestionSummary;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
 use crate::observer::{Held, Watched};
 use crate::pending::Listed;
-use crate::permission::{Brief, PermissionOutcome, Question};
+use crate::permission::{PermissionOutcome, Question};
 
 /// More at a time come from no agent that means well.
 const MAX_PENDING: usize = 64;
@@ -27,7 +28,7 @@ pub(super) struct Pending {
     /// The agent's request; none if we ask.
     pub(super) rpc_id: Option<RpcId>,
     pub(super) asks: Asks,
-    pub(super) brief: Brief,
+    pub(super) summary: QuestionSummary,
     pub(super) asked_at: Instant,
     /// Without one it waits for as long as it takes.
     pub(super) deadline: Option<Instant>,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use store::{EventLog, StoreError};
-use wire::{Event, Kind, Seq, SessionId, TurnId};
+use wire::{Event, Kind, Own, Seq, SessionId, TurnId};
 
 use crate::projection::Retold;
 
@@ -46,8 +46,9 @@ impl Transcript {
         }
         match &event.kind {
             Kind::PromptReceived => {
-                let payload: Value = event.payload.read().unwrap_or_default();
-                let blocks = payload["prompt"].as_array().into_iter().flatten();
+                let Some(Own::PromptReceived(received)) = event.own() else { return };
+                let blocks: Vec<Value> = received.prompt.read().unwrap_or_default();
+                let blocks = blocks.iter();
                 for text in blocks.filter_map(|block| block["text"].as_str()) {
                     self.speaker = None;
                     self.say("User", text);

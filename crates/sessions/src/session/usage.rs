@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use wire::Json;
+use wire::event::UsageScope;
 
 use super::actor::{Actor, LinkState};
 use crate::host::UsageOf;
@@ -20,24 +22,19 @@ const MAX_NAME_BYTES: usize = 64;
 
 impl Actor {
     /// What stands in `turn_ended` about tokens and cost, for this answer to a prompt.
-    pub(super) fn usage_of_turn(&mut self, result: &Value) -> Map<String, Value> {
+    pub(super) fn usage_of_turn(&mut self, result: &Value) -> (Option<Json>, Option<UsageScope>) {
         let scope = match &self.link {
             LinkState::Linked { linkage, .. } => linkage.host.manners().usage_of,
             _ => UsageOf::Turn,
         };
-        let mut members = Map::new();
-        let usage = &result["usage"];
-        if !usage.is_null() {
-            let usage = match scope {
-                UsageOf::Turn | UsageOf::LastCall => usage.clone(),
-                UsageOf::Session | UsageOf::Process => since(&mut self.details.usage_told, usage),
-            };
-            members.insert("usage".into(), usage);
-            if scope == UsageOf::LastCall {
-                members.insert("usageOf".into(), "last_call".into());
+        let usage = match (scope, &result["usage"]) {
+            (_, Value::Null) => return (None, None),
+            (UsageOf::Turn | UsageOf::LastCall, usage) => Json::of(usage),
+            (UsageOf::Session | UsageOf::Process, usage) => {
+                Json::of(&since(&mut self.details.usage_told, usage))
             }
-        }
-        members
+        };
+        (Some(usage), (scope == UsageOf::LastCall).then_some(UsageScope::LastCall))
     }
 
     /// Another process has the session from now on.
@@ -79,7 +76,7 @@ fn since(told: &mut Told, sum: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     #[test]
     fn sums_of_a_session_become_those_of_its_turns() {

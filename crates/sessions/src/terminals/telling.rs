@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bus::ExitReport;
-use serde_json::json;
 use tokio::sync::{Notify, watch};
-use wire::{Draft, Json, Kind, TurnId};
+use wire::event::{TerminalExited, TerminalOutput};
+use wire::{Draft, TurnId};
 
 use super::told::{Piece, Told, Wanted};
-use crate::mint;
+use crate::yard::draft;
 
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
@@ -93,25 +93,19 @@ impl Telling {
 
 impl Entry {
     fn draft(&self, piece: Piece) -> Draft {
-        let (kind, payload) = match piece {
-            Piece::Output(data) => {
-                (Kind::TerminalOutput, json!({ "terminalId": self.terminal, "data": data }))
-            }
+        let terminal_id = self.terminal.clone();
+        match piece {
+            Piece::Output(data) => draft(self.turn, TerminalOutput { terminal_id, data }),
             Piece::Exited { report, is_truncated } => {
-                let mut payload = json!({ "terminalId": self.terminal });
-                if let Some(code) = report.code {
-                    payload["exitCode"] = json!(code);
-                }
-                if let Some(signal) = report.signal {
-                    payload["signal"] = json!(signal.to_string());
-                }
-                if is_truncated {
-                    payload["truncated"] = json!(true);
-                }
-                (Kind::TerminalExited, payload)
+                let exited = TerminalExited {
+                    terminal_id,
+                    exit_code: report.code,
+                    signal: report.signal.map(|signal| signal.to_string()),
+                    truncated: is_truncated,
+                };
+                draft(self.turn, exited)
             }
-        };
-        Draft { at: mint::now(), turn: self.turn, kind, payload: Json::of(&payload) }
+        }
     }
 }
 

@@ -6,12 +6,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use store::{EventLog, SessionRecord, StoreError};
-use wire::{CallId, Draft, Event, Json, Kind, Seq, TurnId};
+use wire::event::{
+    DecidedBy, Decider, DropReason, ElicitationResolved, PermissionResolved, PromptDropped,
+    RecordedOutcome, TurnEnded,
+};
+use wire::{CallId, Category, Draft, Event, Fault, Json, Kind, Seq, TurnId};
 
 use super::draft;
-use crate::permission::{Brief, Decider, Question};
+use crate::permission::{Question, summary};
 
 /// Events read at once.
 const PAGE: usize = 512;
@@ -27,7 +31,7 @@ pub(super) struct LeftOpen {
 
 struct OpenQuestion {
     turn: Option<TurnId>,
-    kind: Kind,
+    is_form: bool,
     request: Json,
     was_asked: bool,
 }
@@ -63,32 +67,23 @@ impl LeftOpen {
             (Kind::TurnEnded | Kind::PromptDropped, Some(turn)) => {
                 self.turns.retain(|(t, _)| *t != turn);
             }
-            (Kind::PermissionRequested | Kind::ElicitationRequested, turn) => {
-                self.asked(event, turn);
-            }
-            (Kind::PermissionResolved | Kind::ElicitationResolved, _) => {
-                let payload: Value = event.payload.read().unwrap_or_default();
-                let id = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok());
-                id.and_then(|id| self.questions.remove(&id));
-            }
-            _ => {}
+            _ => self.see_question(event),
         }
     }
 
-    fn asked(&mut self, event: &Event, turn: Option<TurnId>) {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Asked {
-            request_id: CallId,
-            #[serde(default)]
-            ask: bool,
-            request: Json,
+    fn see_question(&mut self, event: &Event) {
+        let Some(own) = event.own() else { return };
+        if let Some(id) = own.answered() {
+            self.questions.remove(&id);
         }
-        let Ok(asked) = event.payload.read::<Asked>() else { return };
-        if self.questions.len() < MAX_QUESTIONS {
-            let Asked { request_id, ask: was_asked, request } = asked;
-            let kind = event.kind.clone();
-            self.questions.insert(request_id, OpenQuestion { turn, kind, request, was_asked });
+        if let Some(asked) = own.asked().filter(|_| self.questions.len() < MAX_QUESTIONS) {
+            let question = OpenQuestion {
+                turn: event.turn,
+                is_form: asked.wants_form,
+                request: asked.request.to_json(),
+                was_asked: asked.is_for_person,
+            };
+            self.questions.insert(asked.id, question);
         }
     }
 
@@ -101,10 +96,8 @@ impl LeftOpen {
             .collect();
         drafts.extend(self.turns.into_iter().map(|(turn, has_started)| {
             let draft = match has_started {
-                true => draft(Kind::TurnEnded, Some(turn), &interrupted()),
-                false => {
-                    draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "interrupted" }))
-                }
+                true => draft(Some(turn), interrupted()),
+                false => draft(Some(turn), PromptDropped { reason: DropReason::Interrupted }),
             };
             (draft, true)
         }));
@@ -113,34 +106,33 @@ impl LeftOpen {
 }
 
 impl OpenQuestion {
-    fn withdrawn(&self, id: CallId, record: &SessionRecord) -> Draft {
-        let by = Decider::new("interrupted");
-        if self.kind == Kind::ElicitationRequested {
-            let (question, response) = (Brief::of_form(&self.request), json!({"action": "cancel"}));
-            let payload =
-                json!({"requestId": id, "by": by, "response": response, "question": question});
-            return draft(Kind::ElicitationResolved, self.turn, &payload);
+    fn withdrawn(&self, request_id: CallId, record: &SessionRecord) -> Draft {
+        let (by, waited_ms) = (Decider::new(DecidedBy::Interrupted), None);
+        if self.is_form {
+            let (question, response) =
+                (summary::of_form(&self.request), Json::of(&json!({ "action": "cancel" })));
+            let response = response.as_raw();
+            let form = ElicitationResolved { request_id, by, response, question, waited_ms };
+            return draft(self.turn, form);
         }
         let roots = [PathBuf::from(&record.cwd)];
         let question = Question::read(self.request.as_str(), None, &record.agent, &roots);
-        let payload = json!({
-            "requestId": id,
-            "by": by,
-            "allowed": false,
-            "outcome": { "outcome": "cancelled" },
-            "question": Brief::of_permission(&question),
-        });
-        draft(Kind::PermissionResolved, self.turn, &payload)
+        let outcome = "cancelled".to_owned();
+        let resolved = PermissionResolved {
+            request_id,
+            by,
+            allowed: false,
+            outcome: RecordedOutcome { outcome, ..RecordedOutcome::default() },
+            question: summary::of_permission(&question),
+            waited_ms,
+        };
+        draft(self.turn, resolved)
     }
 }
 
-fn interrupted() -> Value {
-    json!({
-        "stopReason": "error",
-        "error": {
-            "category": "interrupted",
-            "message": "Switchyard ended while this turn was running",
-            "remedy": "send the prompt again",
-        },
-    })
+/// How a turn ends whose process died.
+pub(super) fn interrupted() -> TurnEnded<'static> {
+    let message = "Switchyard ended while this turn was running";
+    let fault = Fault::new(Category::Interrupted, message).remedy("send the prompt again");
+    TurnEnded::failed(fault)
 }

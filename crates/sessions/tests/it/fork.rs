@@ -10,7 +10,6 @@ use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::permission::Policy;
 use sessions::settings::{Settings, WorkerSetup};
-use sessions::trouble::Trouble;
 use sessions::yard::Yard;
 use store::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, EventLog, Filter, MemoryLog,
@@ -18,7 +17,7 @@ use store::{
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
-use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId, TurnId};
+use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 /// Longer than what is read at once.
 const N_EVENTS: u64 = 700;
@@ -116,8 +115,8 @@ struct Nobody;
 
 #[async_trait]
 impl Agents for Nobody {
-    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Trouble> {
-        Err(Trouble::new("bad_input", "there is no agent"))
+    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
+        Err(Fault::new(Category::BadInput, "there is no agent"))
     }
 
     fn found(&self, _refresh: bool) -> mpsc::Receiver<Json> {

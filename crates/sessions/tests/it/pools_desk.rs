@@ -9,8 +9,8 @@ use sessions::mint;
 use sessions::permission::Policy;
 use sessions::pools::Pools;
 use sessions::session::{SessionError, SessionHandle};
-use sessions::trouble::Trouble;
 use tokio::sync::mpsc;
+use wire::Fault;
 use wire::{Json, Kind, Seq};
 
 use crate::stage::{Stage, quiet, until, until_async};
@@ -20,7 +20,7 @@ struct One(AgentCommand);
 
 #[async_trait]
 impl Agents for One {
-    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Trouble> {
+    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
         Ok(self.0.clone())
     }
 

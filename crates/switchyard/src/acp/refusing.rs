@@ -25,8 +25,8 @@ pub(crate) async fn refuse(failure: Failure, stop: &CancellationToken) -> Failur
         return failure;
     }
     let (mut reader, mut writer) = stdio::open();
-    let trouble = failure.trouble();
-    let error = RpcError::new(codes::INTERNAL, &trouble.message).with_data(&trouble);
+    let fault = failure.fault();
+    let error = RpcError::new(codes::INTERNAL, &fault.message).with_data(&fault);
     let mut lines = LineSplitter::new(wire::limits::CLIENT_LINE_BYTES);
     let mut within = ASKS_WITHIN;
     loop {

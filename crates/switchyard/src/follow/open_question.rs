@@ -8,7 +8,6 @@ use store::EventLog;
 use wire::{CallId, Event, Kind, Seq, SessionId, TurnId};
 
 use super::PAGE;
-use crate::ask::asked;
 use crate::outcome::Failure;
 
 #[derive(Debug)]
@@ -22,10 +21,7 @@ pub(crate) struct OpenQuestion {
 impl OpenQuestion {
     /// The question that an event puts to people, if it does.
     pub(crate) fn of(event: &Event) -> Option<Self> {
-        let is_question =
-            matches!(event.kind, Kind::PermissionRequested | Kind::ElicitationRequested);
-        let payload = event.payload.read().ok().filter(|_| is_question)?;
-        Some(Self { id: asked(&payload)?, turn: event.turn, known: event.seq })
+        Some(Self { id: event.asked_person()?.id, turn: event.turn, known: event.seq })
     }
 
     /// Whether somebody has answered it, or its turn has ended, as far as the log goes now.
@@ -63,8 +59,7 @@ impl OpenQuestion {
     fn is_ended_by(&self, event: &Event) -> bool {
         match event.kind {
             Kind::PermissionResolved | Kind::ElicitationResolved => {
-                let payload: serde_json::Value = event.payload.read().unwrap_or_default();
-                payload["requestId"].as_str() == Some(self.id.as_str())
+                event.own().and_then(|own| own.answered()) == Some(self.id)
             }
             Kind::TurnEnded => self.turn.is_none() || event.turn == self.turn,
             _ => false,

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::{Value, json};
 use sessions::budget::Limit;
-use wire::{Event, Kind, Seq, TurnId};
+use wire::event::{DecidedBy, PermissionResolved, StopReason};
+use wire::{Event, Fault, Own, Seq, TurnId};
 
 use crate::{outcome, terminal};
 
@@ -18,7 +18,14 @@ pub(super) struct Seen {
     was_cancelled: bool,
     /// The limit at which it was stopped, because nobody was there to ask.
     pub(super) limit: Option<Limit>,
-    pub(super) end: Option<Value>,
+    pub(super) end: Option<End>,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) struct End {
+    reason: StopReason,
+    fault: Option<Fault>,
 }
 
 impl Seen {
@@ -30,29 +37,27 @@ impl Seen {
     /// Sees an event before there is a turn.
     pub(super) fn look_before(&mut self, event: &Event) {
         self.until = event.seq;
-        if event.kind == Kind::PermissionResolved {
-            self.answered(event);
+        if let Some(Own::PermissionResolved(resolved)) = event.own() {
+            self.answered(&resolved);
         }
     }
 
-    fn answered(&mut self, event: &Event) {
-        let payload: Value = event.payload.read().unwrap_or_default();
-        let by = &payload["by"];
-        self.was_rejected |= payload["allowed"] == false;
-        self.was_denied_unattended |= by["who"] == "unattended" || by["detail"] == "unattended";
+    fn answered(&mut self, resolved: &PermissionResolved) {
+        self.was_rejected |= !resolved.allowed;
+        self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
     }
 
     pub(super) fn look(&mut self, event: &Event, turn: TurnId) -> ControlFlow<()> {
         self.until = event.seq;
-        match &event.kind {
-            Kind::PermissionResolved => self.answered(event),
-            Kind::CancelRequested => self.was_cancelled = true,
-            Kind::TurnEnded if event.turn == Some(turn) => {
-                self.end = Some(event.payload.read().unwrap_or_default());
+        match event.own() {
+            Some(Own::PermissionResolved(resolved)) => self.answered(&resolved),
+            Some(Own::CancelRequested(_)) => self.was_cancelled = true,
+            Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
+                self.end = Some(End { reason: ended.stop_reason, fault: ended.error });
                 return ControlFlow::Break(());
             }
-            Kind::PromptDropped if event.turn == Some(turn) => {
-                self.end = Some(json!({ "stopReason": "cancelled" }));
+            Some(Own::PromptDropped(_)) if event.turn == Some(turn) => {
+                self.end = Some(End { reason: StopReason::Cancelled, fault: None });
                 return ControlFlow::Break(());
             }
             _ => {}
@@ -62,12 +67,9 @@ impl Seen {
 
     /// Says on stderr why the turn failed, where stdout has nothing but the answer.
     pub(super) fn tell_failure(&self) {
-        let Some(message) = self.end.as_ref().and_then(|end| end["error"]["message"].as_str())
-        else {
-            return;
-        };
-        let remedy = self.end.as_ref().and_then(|end| end["error"]["remedy"].as_str());
-        let hint = remedy.map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
+        let fault = self.end.as_ref().and_then(|end| end.fault.as_ref());
+        let Some(Fault { message, remedy, .. }) = fault else { return };
+        let hint = remedy.as_ref().map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
         terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}{hint}")));
     }
 
@@ -84,12 +86,14 @@ impl Seen {
     }
 
     pub(super) fn exit_code(&self) -> u8 {
-        match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
-            Some("error") | None => outcome::ERROR,
-            Some("cancelled") if self.limit.is_some() => outcome::DENIED,
+        match self.end.as_ref().map(|end| &end.reason) {
+            Some(StopReason::Error) | None => outcome::ERROR,
+            Some(StopReason::Cancelled) if self.limit.is_some() => outcome::DENIED,
             // Some agents end their turn as cancelled when they are told no.
-            Some("cancelled") if !self.was_cancelled && self.was_refused() => outcome::DENIED,
-            Some("cancelled") => outcome::INTERRUPTED,
+            Some(StopReason::Cancelled) if !self.was_cancelled && self.was_refused() => {
+                outcome::DENIED
+            }
+            Some(StopReason::Cancelled) => outcome::INTERRUPTED,
             _ if self.was_denied_unattended => outcome::DENIED,
             _ => 0,
         }
@@ -99,13 +103,15 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::{Json, Millis};
+    use serde_json::json;
+    use wire::event::{CancelRequested, TurnEnded};
+    use wire::{CallId, Millis};
 
-    fn code(events: &[(Kind, Value)]) -> u8 {
+    fn code(events: &[Own<'_>]) -> u8 {
         let turn = sessions::mint::turn_id();
         let mut seen = Seen::default();
-        for (kind, payload) in events {
-            let (kind, payload) = (kind.clone(), Json::of(payload));
+        for own in events {
+            let (kind, payload) = (own.kind(), own.to_payload());
             let event = Event { seq: Seq(1), at: Millis(0), turn: Some(turn), kind, payload };
             let _ = seen.look(&event, turn);
         }
@@ -114,11 +120,13 @@ mod tests {
 
     #[test]
     fn an_agent_that_cancels_its_turn_when_it_is_told_no_was_not_interrupted() {
-        let ended = |reason: &str| (Kind::TurnEnded, json!({ "stopReason": reason }));
+        let ended = |reason: &str| TurnEnded::of(reason.to_owned().into()).into();
         let answered = |who: &str, allowed: bool| {
-            (Kind::PermissionResolved, json!({ "by": { "who": who }, "allowed": allowed }))
+            let resolved =
+                json!({ "requestId": CallId::MIN, "by": { "who": who }, "allowed": allowed });
+            Own::PermissionResolved(serde_json::from_value(resolved).unwrap())
         };
-        let cancel = || (Kind::CancelRequested, json!({}));
+        let cancel = || CancelRequested::default().into();
         assert_eq!(code(&[answered("unattended", false), ended("cancelled")]), outcome::DENIED);
         assert_eq!(code(&[answered("rule", false), ended("cancelled")]), outcome::DENIED);
         assert_eq!(code(&[answered("rule", true), ended("cancelled")]), outcome::INTERRUPTED);

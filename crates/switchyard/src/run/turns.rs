@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
 use sessions::host::AgentCapabilities;
 use sessions::options::Wishes;
 use sessions::session::Answer;
@@ -21,7 +20,7 @@ use wire::{Event, Json, Seq, TurnId};
 use super::messages::Messages;
 use super::seen::Seen;
 use crate::allowance::{self, limit_asked};
-use crate::ask::{Asker, asked};
+use crate::ask::Asker;
 use crate::cli::{Format, RunArgs};
 use crate::follow::{Followed, Questions, follow, show};
 use crate::format::{Formatter, TextOptions};
@@ -281,8 +280,7 @@ impl Turns<'_> {
         if matches!(self.session, Reached::Here { .. }) && !is_limit {
             return;
         }
-        let payload: Value = event.payload.read().unwrap_or_default();
-        if let Some(id) = asked(&payload) {
+        if let Some(id) = event.asked_person().map(|asked| asked.id) {
             self.is_denied.store(true, Ordering::Relaxed);
             let session = self.session.clone();
             task::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });

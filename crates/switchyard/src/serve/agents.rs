@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sessions::desk::{Agents, WantedAgent};
 use sessions::host::AgentCommand;
-use sessions::trouble::Trouble;
 use tokio::sync::mpsc;
+use wire::Fault;
 use wire::Json;
 
 use crate::agents;
@@ -31,7 +31,7 @@ impl Catalogued {
 
 #[async_trait]
 impl Agents for Catalogued {
-    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Trouble> {
+    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
         let asked = Wanted {
             name: wanted.name.as_deref(),
             command: &wanted.command,
@@ -41,7 +41,7 @@ impl Agents for Catalogued {
             model: wanted.model.as_deref(),
         };
         let command = agent_command(&self.config, &asked).await;
-        let mut command = command.map_err(|failure| failure.trouble())?;
+        let mut command = command.map_err(|failure| failure.fault())?;
         let is_native = wanted.command.is_empty() && wanted.name.as_deref() == Some(NATIVE);
         if is_native && wanted.env.is_none() {
             command.args.push(BY_DAEMON.into());

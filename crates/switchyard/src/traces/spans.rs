@@ -13,9 +13,9 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 use server::secrets::Secrets;
-use sessions::observer::{
-    Observer, Prompted, Step, StepWatch, ToolCall, TraceContext, TurnEnd, TurnWatch,
-};
+use sessions::observer::{Observer, Prompted, Step, StepWatch, ToolCall, TraceContext, TurnWatch};
+use sessions::projection::Usage;
+use wire::event::{StopReason, TurnEnded};
 
 /// Tool calls of one turn that get a span.
 const MAX_TOOLS: usize = 512;
@@ -152,11 +152,11 @@ impl TurnWatch for TurnSpan {
         }
     }
 
-    fn ended(&mut self, end: &TurnEnd) {
+    fn ended(&mut self, end: &TurnEnded<'_>) {
         self.is_ended = true;
-        let reason = shown(&self.secrets, &end.stop_reason);
+        let reason = shown(&self.secrets, end.stop_reason.as_str());
         self.span.set_attribute(KeyValue::new("switchyard.stop_reason", reason));
-        if let Some(usage) = end.usage {
+        if let Some(usage) = Usage::of(end) {
             for (name, n_tokens) in [
                 ("gen_ai.usage.input_tokens", usage.input_tokens),
                 ("gen_ai.usage.output_tokens", usage.output_tokens),
@@ -167,7 +167,7 @@ impl TurnWatch for TurnSpan {
                 }
             }
         }
-        if end.stop_reason == "error" {
+        if end.stop_reason == StopReason::Error {
             let category = end.error.as_ref().map_or("", |error| error.category.as_str());
             let category = shown(&self.secrets, category);
             self.span.set_attribute(KeyValue::new("error.type", category.clone()));

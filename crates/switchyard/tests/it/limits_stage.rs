@@ -15,7 +15,7 @@ use sessions::budget::Limits;
 use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
 use sessions::mint;
 use sessions::open::{self, Notes, Opened, Terms};
-use sessions::permission::{Decider, Mode, Policy};
+use sessions::permission::{DecidedBy, Decider, Mode, Policy};
 use sessions::session::{Answer, Phase, ServedBy, SessionError, SessionHandle};
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
@@ -167,7 +167,7 @@ impl Session {
     pub(crate) async fn answer(&self, asked: &Asked, option: &str) -> bool {
         let id = CallId::parse(asked.question["requestId"].as_str().unwrap()).unwrap();
         let answer = Answer::Permission(Some(option.to_owned()));
-        self.handle.answer(id, answer, Decider::new("client")).await.unwrap()
+        self.handle.answer(id, answer, Decider::new(DecidedBy::Client)).await.unwrap()
     }
 
     /// Rejects what the agent itself asks for, once it does.
@@ -184,7 +184,9 @@ impl Session {
         };
         let question = tokio::time::timeout(PATIENCE, asked).await.expect("it asks for nothing");
         let id = CallId::parse(question["requestId"].as_str().unwrap()).unwrap();
-        assert!(self.handle.answer(id, Answer::Reject, Decider::new("client")).await.unwrap());
+        assert!(
+            self.handle.answer(id, Answer::Reject, Decider::new(DecidedBy::Client)).await.unwrap()
+        );
     }
 
     pub(crate) async fn ended(&mut self, turn: TurnId) -> Value {

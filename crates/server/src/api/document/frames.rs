@@ -88,11 +88,10 @@ pub(crate) struct LogEvent {
     /// The turn that it belongs to.
     #[schema(nullable = false)]
     turn: Option<String>,
-    /// What it is about: one of the daemon's own kinds, such as `prompt_received`, `turn_ended` or
-    /// `permission_requested`, or the name of an agent's `session/update`.
+    /// What it is about: a kind of `OwnEvent`, or the name of an agent's `session/update`.
     kind: String,
-    /// By its kind. Of an agent's update: the params of `session/update` as the Agent Client
-    /// Protocol has them.
+    /// By its kind, as `OwnEvent` has it. Of an agent's update: the params of `session/update` as
+    /// the Agent Client Protocol has them.
     #[schema(value_type = Object)]
     payload: Value,
 }

@@ -176,7 +176,8 @@ fn a_prompt_that_was_dropped_ends_its_run() {
 #[test]
 fn a_question_to_a_person_is_told_as_waiting() {
     let request = json!({ "toolCall": { "toolCallId": "t", "title": "rm" }, "options": [] });
-    let asks = |ask: bool| json!({ "requestId": "r", "ask": ask, "request": request });
+    let asks =
+        |ask: bool| json!({ "requestId": wire::CallId::MIN, "ask": ask, "request": request });
     let told = told(&[
         created(),
         received(own()),

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::permission::{Decider, Mode, Policy, Question, RulePlace, Verdict};
+use crate::permission::{DecidedBy, Decider, Mode, Policy, Question, RulePlace, Verdict};
 
 const ALLOW: &str = "[[rules]]\nname = \"lists\"\naction = \"allow\"\ncommands = [\"ls*\"]\n";
 const DENY: &str = "[[rules]]\naction = \"deny\"\ncommands = [\"ls*\"]\n";
@@ -129,11 +129,12 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     };
     let file = stage.watcher.file.path().to_string_lossy().into();
     let place = RulePlace { file: Some(file), index: 1 };
-    let by = Decider { rule: Some(place.clone()), ..Decider::detailed("rule", "lists") };
+    let by = Decider { rule: Some(place.clone()), ..Decider::detailed(DecidedBy::Rule, "lists") };
     assert_eq!(judged("ls"), Verdict::Allow(by));
 
     stage.write(DENY);
-    let denied = Verdict::Deny(Decider { rule: Some(place), ..Decider::detailed("rule", "#1") });
+    let denied =
+        Verdict::Deny(Decider { rule: Some(place), ..Decider::detailed(DecidedBy::Rule, "#1") });
     let found = async {
         while judged("ls") != denied {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
+use wire::Json;
+use wire::event::QuestionSummary;
 
 #[test]
 fn what_is_too_long_is_cut_at_a_character_and_said_to_be() {
@@ -12,16 +14,16 @@ fn what_is_too_long_is_cut_at_a_character_and_said_to_be() {
         paths: (0..=MAX_PATHS).map(|n| PathBuf::from(format!("/{n}"))).collect(),
         ..Question::default()
     };
-    let brief = Brief::of_permission(&question);
-    assert_eq!(brief.title.chars().count(), MAX_TITLE_CHARS);
-    assert_eq!(brief.command.as_ref().unwrap().len(), MAX_COMMAND_CHARS);
-    assert_eq!((brief.paths.len(), brief.is_cut), (MAX_PATHS, true));
-    assert_eq!(Json::of(&brief).read::<Brief>().unwrap(), brief);
+    let summary = of_permission(&question);
+    assert_eq!(summary.title.chars().count(), MAX_TITLE_CHARS);
+    assert_eq!(summary.command.as_ref().unwrap().len(), MAX_COMMAND_CHARS);
+    assert_eq!((summary.paths.len(), summary.is_cut), (MAX_PATHS, true));
+    assert_eq!(Json::of(&summary).read::<QuestionSummary>().unwrap(), summary);
 }
 
 #[test]
 fn a_form_is_known_by_its_message() {
     let params = Json::of(&json!({ "message": "who?", "requestedSchema": {} }));
-    let brief = Brief::of_form(&params);
-    assert_eq!(Json::of(&brief).as_str(), r#"{"title":"who?"}"#);
+    let summary = of_form(&params);
+    assert_eq!(Json::of(&summary).as_str(), r#"{"title":"who?"}"#);
 }

@@ -63,7 +63,7 @@ fn an_echoed_prompt_is_not_doubled() {
 fn our_own_events_are_not_replayed() {
     let mut log = Log::new();
     for kind in Kind::OWN.iter().filter(|kind| **kind != Kind::PromptReceived) {
-        log = log.own(kind.clone(), json!({ "update": { "sessionUpdate": "plan" } }));
+        log = log.raw(kind.clone(), &json!({ "update": { "sessionUpdate": "plan" } }));
     }
 
     assert!(replay(&log).is_empty());

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::projection::tests::log::{Log, turn};
+use wire::Kind;
 
 fn project(log: &Log) -> Vec<Envelope> {
     let mut envelopes = Envelopes::new("session");
@@ -255,7 +256,7 @@ fn what_the_protocol_has_no_word_for_gives_nothing() {
         Kind::CancelStep,
         Kind::SessionCreated,
     ] {
-        log = log.own(kind, json!({ "text": "x", "message": "x" }));
+        log = log.raw(kind, &json!({ "text": "x", "message": "x" }));
     }
     for name in ["usage_update", "available_commands_update", "current_mode_update", "unheard_of"] {
         log = log.update(name, json!({ "used": 1 }));

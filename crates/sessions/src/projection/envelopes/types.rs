@@ -7,7 +7,7 @@ use serde::Serialize;
 use wire::{CallId, Json, TurnId};
 
 use crate::projection::Usage;
-use crate::projection::view::Outcome;
+use wire::event::Outcome;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Envelope {

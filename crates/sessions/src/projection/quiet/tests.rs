@@ -1,5 +1,6 @@
 use super::*;
 use crate::projection::tests::log::Log;
+use wire::Kind;
 
 fn answer(is_terminal: bool, log: &Log) -> String {
     let mut quiet = Quiet::new(is_terminal);

@@ -1,7 +1,7 @@
 //! Writes logs by hand, for tests.
 
 use serde_json::{Value, json};
-use wire::{Event, Json, Kind, Millis, Seq, TurnId};
+use wire::{CallId, Event, Json, Kind, Millis, Seq, TurnId};
 
 /// A log under construction; events are 10 ms apart.
 #[derive(Debug, Default)]
@@ -12,6 +12,11 @@ pub(crate) struct Log {
 
 pub(crate) fn turn(n: u64) -> TurnId {
     TurnId::derived(&[b"turn", &n.to_be_bytes()])
+}
+
+/// The id of the question that a test calls `name`.
+pub(crate) fn request(name: &str) -> CallId {
+    CallId::derived(&[name.as_bytes()])
 }
 
 impl Log {
@@ -35,15 +40,24 @@ impl Log {
         self
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "tests read better without `&json!`")]
-    pub(crate) fn own(mut self, kind: Kind, payload: Value) -> Self {
+    /// An event of our own. A log never has one that cannot be read, so no test does.
+    pub(crate) fn own(self, kind: Kind, mut payload: Value) -> Self {
+        if let Some(name) = payload["requestId"].as_str() {
+            payload["requestId"] = json!(request(name));
+        }
+        let log = self.raw(kind, &payload);
+        assert!(log.events.last().unwrap().own().is_some(), "{payload}");
+        log
+    }
+
+    pub(crate) fn raw(mut self, kind: Kind, payload: &Value) -> Self {
         let seq = self.events.len() as u64 + 1;
         self.events.push(Event {
             seq: Seq(seq),
             at: Millis(1_000 + i64::try_from(seq).unwrap() * 10),
             turn: self.turn,
             kind,
-            payload: Json::of(&payload),
+            payload: Json::of(payload),
         });
         self
     }
@@ -52,7 +66,7 @@ impl Log {
         if let Some(fields) = fields.as_object_mut() {
             fields.insert("sessionUpdate".into(), name.into());
         }
-        self.own(Kind::update(name), json!({ "sessionId": "agent-session", "update": fields }))
+        self.raw(Kind::update(name), &json!({ "sessionId": "agent-session", "update": fields }))
     }
 
     pub(crate) fn chunk(self, name: &str, text: &str) -> Self {
@@ -87,7 +101,8 @@ impl Log {
         ]);
         let call = with_id(id, fields);
         let asked = json!({ "sessionId": "s", "toolCall": call, "options": options });
-        self.own(Kind::PermissionRequested, json!({ "requestId": request, "request": asked }))
+        let payload = json!({ "requestId": request, "ask": true, "request": asked });
+        self.own(Kind::PermissionRequested, payload)
     }
 
     pub(crate) fn start(self) -> Self {

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq};
 
-use super::log::turn;
+use super::log::{request, turn};
+use crate::options::{Choice, offered};
 
 /// Reads `fixtures/acp/<name>.jsonl`.
 pub(super) fn events_of(name: &str) -> Vec<Event> {
@@ -57,7 +58,7 @@ impl Loader {
             None if self.questions.contains(&message["id"]) => {
                 let by = json!({ "who": "client" });
                 let outcome = &message["result"]["outcome"];
-                let id = &message["id"];
+                let id = request(&message["id"].to_string());
                 let answer = json!({ "requestId": id, "by": by, "outcome": outcome });
                 self.push(Kind::PermissionResolved, &answer);
             }
@@ -75,15 +76,16 @@ impl Loader {
             }
             Some("session/request_permission") => {
                 self.questions.push(message["id"].clone());
-                let question = json!({ "requestId": message["id"], "request": params });
+                let id = request(&message["id"].to_string());
+                let question = json!({ "requestId": id, "ask": true, "request": params });
                 self.push(Kind::PermissionRequested, &question);
             }
             None if id == self.prompt.as_ref() => self.turn_ended(message),
             None if id == self.creation.as_ref() => {
-                let mut details = message["result"].clone();
-                details["agent"] = "recorded".into();
-                details["cwd"] = "$CWD".into();
-                self.push(Kind::SessionCreated, &details);
+                self.push(Kind::SessionCreated, &json!({ "agent": "recorded", "cwd": "$CWD" }));
+                let model = offered(&message["result"], Choice::Model);
+                let model = model.and_then(|model| model.current);
+                self.push(Kind::WorkerStarted, &json!({ "pid": 1, "model": model }));
             }
             _ => {}
         }

@@ -4,47 +4,51 @@
 //! person rarely needs is told only when `verbose`; what went wrong is told always, with a
 //! `hint:` line when there is something to do about it.
 
-use std::borrow::Cow;
+use wire::event::{
+    AgentQuiet, AgentStderr, CancelRequested, CancelRung, LogRecovered, OptionSet, Outcome,
+    PromptDropped, ResumeProof, ResumeWay, SessionCreated, SessionResumed, StopReason, TurnEnded,
+    WorkerExited,
+};
+use wire::{Event, Fault, Own};
 
-use wire::{Event, Kind};
-
-use super::questions::by_whom;
 use super::{TextRenderer, page, whole_line};
 use crate::projection::json::{Node, Object};
 use crate::projection::sanitize::sanitize;
-use crate::projection::view::{Fault, Outcome, TurnEnd, is_said};
+use crate::projection::view::{TurnEnd, is_said};
 
 /// Lines of stderr that are shown when an agent's process ends.
 const STDERR_LINES: usize = 5;
 
 impl TextRenderer {
-    pub(super) fn created(&mut self, payload: &Object<'_>, out: &mut String) {
-        self.cwd = payload.words("cwd").map(Cow::into_owned);
+    pub(super) fn created(&mut self, created: SessionCreated, out: &mut String) {
+        let SessionCreated { agent, cwd, .. } = created;
         if self.style.verbose {
-            let agent = payload.words("agent").unwrap_or(Cow::Borrowed("an agent"));
-            let cwd = payload.words("cwd").unwrap_or_default();
             self.note(&format!("session with {agent} in {cwd}"), out);
         }
+        self.cwd = Some(cwd).filter(|cwd| !cwd.is_empty());
     }
 
-    pub(super) fn resumed(&mut self, payload: &Object<'_>, out: &mut String) {
-        let told = match payload.text("how").as_deref() {
-            Some("reseed") => Some("the agent was told the conversation again"),
-            Some("fresh") => Some("the agent starts without memory of this session"),
-            _ if payload.get("verified").and_then(Node::flag) == Some(false) => {
-                Some("the agent took the session up again, but could not prove that it remembers")
+    pub(super) fn resumed(&mut self, resumed: &SessionResumed, out: &mut String) {
+        let told = match (resumed.how, resumed.verified) {
+            (ResumeWay::Reseed, _) => "the agent was told the conversation again",
+            (ResumeWay::New, _) => "the agent starts without memory of this session",
+            (_, ResumeProof::Unchecked | ResumeProof::Unknown) => {
+                "the agent took the session up again, but could not prove that it remembers"
             }
-            Some(_) if self.style.verbose => Some("the agent took the session up again"),
-            _ => None,
+            _ if self.style.verbose || !resumed.changed.is_empty() => {
+                "the agent took the session up again"
+            }
+            _ => return,
         };
-        if let Some(told) = told {
-            let detail = payload.words("detail").map_or_else(String::new, |d| format!(": {d}"));
-            self.note(&format!("{told}{detail}"), out);
-        }
+        let mut details = resumed.changed.iter().chain(&resumed.tried).peekable();
+        let is_more = details.peek().is_some();
+        let details = details.map(String::as_str).collect::<Vec<_>>().join("; ");
+        let colon = if is_more { ": " } else { "" };
+        self.note(&format!("{told}{colon}{details}"), out);
     }
 
-    pub(super) fn turn_ended(&mut self, event: &Event, out: &mut String) {
-        let end = TurnEnd::of(event);
+    pub(super) fn turn_ended(&mut self, event: &Event, ended: &TurnEnded<'_>, out: &mut String) {
+        let end = TurnEnd::of(ended);
         self.announce_all(out);
         if let Some(fault) = &end.fault {
             let is_said = is_said(&self.last_words, &fault.message);
@@ -53,19 +57,18 @@ impl TextRenderer {
                 false => self.error(fault, out),
             }
         }
-        let reason = end.stop_reason.as_deref();
-        match (end.outcome, reason) {
+        match (end.outcome, &ended.stop_reason) {
             (Outcome::Cancelled, _) => self.page.line(page::ASKING, "cancelled", out),
             (Outcome::Failed, _) if self.errors_told.is_empty() => {
                 self.page.line(page::BAD, "error: the turn failed", out);
             }
-            (Outcome::Failed, _) | (_, None | Some("end_turn")) => {}
-            (_, Some("max_tokens")) => self.stopped("the model's token limit was reached", out),
-            (_, Some("max_turn_requests")) => {
+            (Outcome::Failed, _) | (_, StopReason::EndTurn) => {}
+            (_, StopReason::MaxTokens) => self.stopped("the model's token limit was reached", out),
+            (_, StopReason::MaxTurnRequests) => {
                 self.stopped("the agent's limit of requests in one turn was reached", out);
             }
-            (_, Some("refusal")) => self.stopped("the agent refused to go on", out),
-            (_, Some(other)) => self.stopped(other, out),
+            (_, StopReason::Refusal) => self.stopped("the agent refused to go on", out),
+            (_, other) => self.stopped(other.as_str(), out),
         }
         self.usage(&end, event, out);
         self.page.end_part(out);
@@ -100,58 +103,64 @@ impl TextRenderer {
         self.errors_told.push(fault.message.clone());
     }
 
-    pub(super) fn cancel_requested(&mut self, payload: &Object<'_>, out: &mut String) {
-        let line = format!("cancel requested{}", by_whom(payload));
-        self.page.line(page::DIM, &line, out);
+    pub(super) fn cancel_requested(&mut self, requested: &CancelRequested, out: &mut String) {
+        let by = match requested.by.as_str() {
+            "" => String::new(),
+            by => format!(" by {}", whole_line(by)),
+        };
+        self.page.line(page::DIM, &format!("cancel requested{by}"), out);
     }
 
-    pub(super) fn cancel_step(&mut self, payload: &Object<'_>, out: &mut String) {
-        match payload.text("step").as_deref() {
-            Some("terminate") => self.note("the agent did not stop when asked; ending it", out),
-            Some("kill") => self.note("the agent did not end; killing it", out),
-            Some(step) if self.style.verbose => self.note(&format!("cancel: {step}"), out),
-            _ => {}
-        }
+    pub(super) fn cancel_step(&mut self, step: CancelRung, out: &mut String) {
+        let told = match step {
+            CancelRung::Terminate => "the agent did not stop when asked; ending it",
+            CancelRung::Kill => "the agent did not end; killing it",
+            _ if !self.style.verbose => return,
+            CancelRung::Notified => "cancel: the agent was asked to stop",
+            CancelRung::PermissionsCancelled => "cancel: open questions were withdrawn",
+            CancelRung::Eof => "cancel: the agent's input was closed",
+            CancelRung::Unknown => return,
+        };
+        self.note(told, out);
     }
 
-    pub(super) fn worker_exited(&mut self, payload: &Object<'_>, out: &mut String) {
-        let code = payload.label("code");
-        let signal = payload.label("signal");
-        let is_clean = signal.is_none() && code.as_deref().is_none_or(|code| code == "0");
+    pub(super) fn worker_exited(&mut self, exited: &WorkerExited, out: &mut String) {
+        let is_clean = exited.signal.is_none() && exited.code.is_none_or(|code| code == 0);
         // What we ended ourselves after its last turn is no news.
-        let was_stopped = payload.get("stopped").and_then(Node::flag) == Some(true);
-        let is_expected = is_clean || was_stopped;
+        let is_expected = is_clean || exited.stopped;
         if is_expected && self.turn_started.is_none() && !self.style.verbose {
             return;
         }
-        let how = match (signal, code) {
+        let how = match (exited.signal, exited.code) {
             (Some(signal), _) => format!("was ended by signal {signal}"),
             (None, Some(code)) => format!("exited with code {code}"),
             (None, None) => "exited".to_owned(),
         };
-        let line = whole_line(&format!("the agent's process {how}"));
+        let line = format!("the agent's process {how}");
         self.page.line(if is_clean { page::DIM } else { page::BAD }, &line, out);
-        self.stderr_tail(payload, out);
+        let stderr = sanitize(exited.stderr.trim_end());
+        let n_lines = stderr.lines().count();
+        for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES)) {
+            let line = format!("  {}", whole_line(line));
+            self.page.line(page::DIM, &line, out);
+        }
     }
 
-    pub(super) fn quiet(&mut self, payload: &Object<'_>, out: &mut String) {
+    pub(super) fn quiet(&mut self, quiet: &AgentQuiet, out: &mut String) {
         self.announce_all(out);
-        let Some(quiet) = payload.count("quietMs") else { return };
-        let waiting = payload.words("waitingFor").map_or_else(String::new, |w| format!(" ({w})"));
-        self.note(&format!("no sign of progress for {}{waiting}", duration(quiet)), out);
+        let waiting = quiet.waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
+        let told = format!("no sign of progress for {}{waiting}", duration(quiet.quiet_ms));
+        self.note(&told, out);
     }
 
-    pub(super) fn prompt_dropped(&mut self, payload: &Object<'_>, out: &mut String) {
-        let reason = payload.words("reason").map_or_else(String::new, |r| format!(": {r}"));
-        self.note(&format!("a waiting prompt was dropped{reason}"), out);
+    pub(super) fn prompt_dropped(&mut self, dropped: PromptDropped, out: &mut String) {
+        self.note(&format!("a waiting prompt was dropped: {}", dropped.reason.as_str()), out);
     }
 
-    pub(super) fn log_recovered(&mut self, payload: &Object<'_>, out: &mut String) {
-        let range = match (payload.count("lostFrom"), payload.count("lostTo")) {
-            (Some(from), Some(to)) => format!(": events {from} to {to} are missing"),
-            _ => String::new(),
-        };
-        let line = format!("warning: part of this session's log was lost{range}");
+    pub(super) fn log_recovered(&mut self, lost: LogRecovered, out: &mut String) {
+        let LogRecovered { lost_from, lost_to } = lost;
+        let lost = format!("events {lost_from} to {lost_to} are missing");
+        let line = format!("warning: part of this session's log was lost: {lost}");
         self.page.line(page::ASKING, &line, out);
     }
 
@@ -197,33 +206,19 @@ impl TextRenderer {
     }
 
     /// Our own events that only `verbose` tells.
-    pub(super) fn verbose_event(&mut self, kind: &Kind, payload: &Object<'_>, out: &mut String) {
+    pub(super) fn verbose_event(&mut self, own: &Own<'_>, out: &mut String) {
         if !self.style.verbose {
             return;
         }
-        match kind {
-            Kind::AgentStderr => {
-                let text = payload.text("text").unwrap_or_default();
-                self.note(&format!("stderr: {text}"), out);
-            }
-            Kind::AgentNotification => {
-                let method = payload.words("method").unwrap_or_default();
-                self.note(&format!("notification: {method}"), out);
-            }
-            Kind::WorkerStarted => {
-                let pid = payload.label("pid").unwrap_or_default();
-                self.note(&format!("the agent's process is {pid}"), out);
-            }
-            Kind::OptionSet => {
-                let params = payload.object("params");
-                let payload = if params.is_empty() { payload } else { &params };
-                let name = ["configId", "mode", "model"].iter().find_map(|key| payload.words(key));
-                let value = payload.label("value").unwrap_or_default();
-                self.note(&format!("option: {} {value}", name.unwrap_or_default()), out);
-            }
-            Kind::SessionClosed => self.note("the session was closed", out),
-            _ => {}
-        }
+        let told = match own {
+            Own::AgentStderr(AgentStderr { text }) => format!("stderr: {text}"),
+            Own::AgentNotification(told) => format!("notification: {}", told.method),
+            Own::WorkerStarted(started) => format!("the agent's process is {}", started.pid),
+            Own::OptionSet(set) => option_words(set),
+            Own::SessionClosed(_) => "the session was closed".to_owned(),
+            _ => return,
+        };
+        self.note(&told, out);
     }
 
     fn usage(&mut self, end: &TurnEnd, event: &Event, out: &mut String) {
@@ -248,18 +243,6 @@ impl TextRenderer {
         self.page.line(page::DIM, &parts.join(" · "), out);
     }
 
-    fn stderr_tail(&mut self, payload: &Object<'_>, out: &mut String) {
-        let listed = payload.items("stderr").into_iter().filter_map(Node::text);
-        let listed = listed.collect::<Vec<_>>().join("\n");
-        let text = payload.text("stderr").unwrap_or(Cow::Owned(listed));
-        let text = sanitize(text.trim_end());
-        let n_lines = text.lines().count();
-        for line in text.lines().skip(n_lines.saturating_sub(STDERR_LINES)) {
-            let line = format!("  {}", whole_line(line));
-            self.page.line(page::DIM, &line, out);
-        }
-    }
-
     fn stopped(&mut self, why: &str, out: &mut String) {
         let line = whole_line(&format!("stopped: {why}"));
         self.page.line(page::ASKING, &line, out);
@@ -270,6 +253,21 @@ impl TextRenderer {
         if !line.trim().is_empty() {
             self.page.line(page::DIM, &line, out);
         }
+    }
+}
+
+/// `mode: plan`, `model: large`, `option: effort high`.
+fn option_words(set: &OptionSet<'_>) -> String {
+    let params = Node::of(set.params).object();
+    let word = |key| params.label(key).unwrap_or_default();
+    match set.method.as_str() {
+        "session/set_mode" => format!("mode: {}", word("modeId")),
+        "session/set_model" => format!("model: {}", word("modelId")),
+        "_switchyard/set_limits" => {
+            let limits = params.get("limits").map_or("none", Node::raw);
+            format!("limits: {limits}")
+        }
+        _ => format!("option: {} {}", word("configId"), word("value")),
     }
 }
 

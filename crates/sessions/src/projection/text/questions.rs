@@ -7,10 +7,13 @@
 use std::borrow::Cow;
 
 use wire::TurnId;
+use wire::event::{
+    DecidedBy, Decider, ElicitationRequested, ElicitationResolved, PermissionRequested,
+    PermissionResolved, RecordedOutcome,
+};
 
 use super::{TextRenderer, page, whole_line};
-use crate::projection::json::{Node, Object};
-use crate::projection::view::by;
+use crate::projection::json::Node;
 
 /// What an open question offers: option ids with their kinds.
 #[derive(Debug, Default)]
@@ -29,19 +32,18 @@ impl TextRenderer {
     pub(super) fn permission_requested(
         &mut self,
         turn: Option<TurnId>,
-        payload: &Object<'_>,
+        asked: &PermissionRequested<'_>,
         out: &mut String,
     ) {
-        let request = payload.object("request");
+        let request = Node::of(asked.request).object();
         let call = request.object("toolCall");
-        let is_asked = payload.get("ask").and_then(Node::flag) != Some(false);
-        match (payload.get("limit"), call.words("title")) {
+        match (asked.limit, call.words("title")) {
             // A question of our own is about no tool.
             (Some(_), Some(title)) => {
                 self.announce_all(out);
                 self.page.marked(page::ASKING, "?", &whole_line(&title), out);
             }
-            _ => self.tool_in_question(turn, &call, is_asked, out),
+            _ => self.tool_in_question(turn, &call, asked.ask, out),
         }
         let mut question = Question::default();
         for (index, option) in request.items("options").into_iter().map(Node::object).enumerate() {
@@ -55,43 +57,43 @@ impl TextRenderer {
                 None => format!("  {}. {name}", index + 1),
             };
             // What nobody can choose from is no choice.
-            if is_asked {
+            if asked.ask {
                 self.page.line(page::PLAIN, &line, out);
             }
             question.options.push((id, kind));
         }
-        let id = payload.label("requestId").unwrap_or_default().into_owned();
-        self.questions.insert(id, question);
+        self.questions.insert(asked.request_id, question);
     }
 
-    pub(super) fn permission_resolved(&mut self, payload: &Object<'_>, out: &mut String) {
-        let id = payload.label("requestId").unwrap_or_default();
-        let question = self.questions.remove(id.as_ref()).unwrap_or_default();
-        let outcome = payload.object("outcome");
-        let option = outcome.label("optionId").map(Cow::into_owned);
-        let known = question.options.iter().find(|(id, _)| Some(id) == option.as_ref());
-        let known = known.and_then(|(_, kind)| kind.clone());
-        let kind = outcome.words("kind").map(Cow::into_owned).or(known);
+    pub(super) fn permission_resolved(&mut self, resolved: &PermissionResolved, out: &mut String) {
+        let question = self.questions.remove(&resolved.request_id).unwrap_or_default();
+        let RecordedOutcome { outcome, option_id, kind, name } = &resolved.outcome;
+        let known = question.options.iter().find(|(id, _)| Some(id) == option_id.as_ref());
+        let kind = kind.clone().or_else(|| known?.1.clone());
         let is_one_of_several = kind.as_deref().is_some_and(|kind| question.has_several(kind));
-        let which = outcome.words("name").filter(|_| is_one_of_several);
-        let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(&name)));
-        let (style, decision) = match (outcome.text("outcome").as_deref(), kind.as_deref()) {
-            (Some("cancelled"), _) => (page::DIM, "cancelled".to_owned()),
+        let which = name.as_ref().filter(|_| is_one_of_several);
+        let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(name)));
+        let (style, decision) = match (outcome.as_str(), kind.as_deref()) {
+            ("cancelled", _) => (page::DIM, "cancelled".to_owned()),
             (_, Some("allow_once")) => (page::GOOD, "allowed once".to_owned()),
             (_, Some("allow_always")) => (page::GOOD, "allowed always".to_owned()),
             (_, Some("reject_once")) => (page::BAD, "rejected".to_owned()),
             (_, Some("reject_always")) => (page::BAD, "rejected always".to_owned()),
             _ => {
-                let option = whole_line(&option.unwrap_or_default());
+                let option = whole_line(option_id.as_deref().unwrap_or_default());
                 (page::PLAIN, format!("answered \"{option}\""))
             }
         };
-        let line = format!("  {decision}{which}{}", by_whom(payload));
+        let line = format!("  {decision}{which}{}", by_whom(&resolved.by));
         self.page.line(style, &line, out);
     }
 
-    pub(super) fn elicitation_requested(&mut self, payload: &Object<'_>, out: &mut String) {
-        let request = payload.object("request");
+    pub(super) fn elicitation_requested(
+        &mut self,
+        asked: &ElicitationRequested<'_>,
+        out: &mut String,
+    ) {
+        let request = Node::of(asked.request).object();
         self.announce_all(out);
         let message = request.words("message").unwrap_or(Cow::Borrowed("the agent has a question"));
         let message = whole_line(&message);
@@ -102,28 +104,30 @@ impl TextRenderer {
         }
     }
 
-    pub(super) fn elicitation_resolved(&mut self, payload: &Object<'_>, out: &mut String) {
-        let response = payload.object("response");
+    pub(super) fn elicitation_resolved(
+        &mut self,
+        resolved: &ElicitationResolved<'_>,
+        out: &mut String,
+    ) {
+        let response = Node::of(resolved.response).object();
         let action = match response.text("action").as_deref() {
             Some("accept") => "answered",
             Some("decline") => "declined",
             Some("cancel") => "cancelled",
             _ => "settled",
         };
-        let line = format!("  {action}{}", by_whom(payload));
+        let line = format!("  {action}{}", by_whom(&resolved.by));
         self.page.line(page::DIM, &line, out);
     }
 }
 
 /// ` by rule "…"`, or nothing when nobody is named.
-pub(super) fn by_whom(payload: &Object<'_>) -> String {
-    let (Some(who), detail) = by(payload) else { return String::new() };
-    let who = whole_line(&who);
-    if who == "unattended" {
-        return ": nobody was there to ask".to_owned();
-    }
-    match detail {
-        Some(detail) => format!(" by {who} \"{}\"", whole_line(&detail)),
-        None => format!(" by {who}"),
+fn by_whom(by: &Decider) -> String {
+    let who = by.who.as_str();
+    match (by.who, &by.detail) {
+        (DecidedBy::Unknown, _) => String::new(),
+        (DecidedBy::Unattended, _) => ": nobody was there to ask".to_owned(),
+        (_, Some(detail)) => format!(" by {who} \"{}\"", whole_line(detail)),
+        (_, None) => format!(" by {who}"),
     }
 }

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::projection::tests::log::Log;
+use wire::Kind;
 
 const PLAIN: Style = Style { color: false, width: 80, verbose: false, show_thinking: true };
 
@@ -313,13 +314,18 @@ fn a_cancel_is_told_step_by_step_when_the_agent_resists() {
 #[test]
 fn a_memory_that_was_lost_is_told() {
     let resumed = |how, verified| {
-        let payload = json!({ "how": how, "verified": verified, "detail": "no such session" });
+        let tried = ["load: no such session"];
+        let payload = json!({ "how": how, "verified": verified, "tried": tried });
         render(PLAIN, &Log::new().own(Kind::SessionResumed, payload))
     };
 
-    assert!(resumed("fresh", true).contains("without memory"));
-    assert!(resumed("resume", false).contains("could not prove"));
-    assert_eq!(resumed("load", true), "");
+    assert_eq!(
+        resumed("new", "new"),
+        "the agent starts without memory of this session: load: no such session\n"
+    );
+    assert!(resumed("reseed", "new").contains("was told the conversation again"));
+    assert!(resumed("resume", "unchecked").contains("could not prove"));
+    assert_eq!(resumed("load", "listed"), "");
 }
 
 #[test]

@@ -6,23 +6,23 @@
 use std::borrow::Cow;
 
 use wire::Event;
+use wire::event::{PermissionRequested, PermissionResolved, RecordedOutcome};
 
 use super::{AgentUpdate, Ui, UiEvent, UiOption};
-use crate::projection::json::{Node, Object};
-use crate::projection::view::by;
+use crate::projection::json::Node;
 
 impl Ui {
     pub(super) fn permission_requested(
         &mut self,
         event: &Event,
-        payload: &Object<'_>,
+        asked: &PermissionRequested<'_>,
         out: &mut Vec<UiEvent>,
     ) {
         self.end_thinking(out);
-        let request = payload.object("request");
+        let request = Node::of(asked.request).object();
         let call = request.object("toolCall");
         // A question of our own is about no tool.
-        if !call.is_empty() && payload.get("limit").is_none() {
+        if !call.is_empty() && asked.limit.is_none() {
             self.tool_in_question(event, &call, out);
         }
         let option = |node: Node<'_>| {
@@ -32,7 +32,7 @@ impl Ui {
             Some(UiOption { option_id, name, kind: fields.words("kind").map(Cow::into_owned) })
         };
         out.push(UiEvent::Agent(AgentUpdate::PermissionRequest {
-            request_id: payload.label("requestId").unwrap_or_default().into_owned(),
+            request_id: asked.request_id.to_string(),
             tool_use_id: call.label("toolCallId").map(Cow::into_owned),
             title: call.words("title").or_else(|| request.words("title")).map(Cow::into_owned),
             options: request.items("options").into_iter().filter_map(option).collect(),
@@ -41,15 +41,14 @@ impl Ui {
     }
 }
 
-pub(super) fn permission_resolved(payload: &Object<'_>, out: &mut Vec<UiEvent>) {
-    let outcome = payload.object("outcome");
-    let (who, detail) = by(payload);
+pub(super) fn permission_resolved(resolved: PermissionResolved, out: &mut Vec<UiEvent>) {
+    let RecordedOutcome { outcome, option_id, kind, .. } = resolved.outcome;
     out.push(UiEvent::Agent(AgentUpdate::PermissionResolved {
-        request_id: payload.label("requestId").unwrap_or_default().into_owned(),
-        outcome: outcome.text("outcome").unwrap_or_default().into_owned(),
-        option_id: outcome.label("optionId").map(Cow::into_owned),
-        kind: outcome.words("kind").map(Cow::into_owned),
-        by: who,
-        detail,
+        request_id: resolved.request_id.to_string(),
+        outcome,
+        option_id,
+        kind,
+        by: Some(resolved.by.who.as_str().to_owned()),
+        detail: resolved.by.detail,
     }));
 }

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::projection::tests::log::{Log, turn};
+use crate::projection::tests::log::{Log, request, turn};
+use wire::Kind;
 
 fn project(log: &Log) -> Vec<UiEvent> {
     let mut ui = Ui::new();
@@ -24,9 +25,10 @@ fn agent(log: &Log) -> Vec<Value> {
 
 #[test]
 fn a_turn_starts_with_the_details_of_its_session() {
-    let details =
-        json!({ "agent": "gemini", "command": ["gemini", "--acp"], "cwd": "/w", "model": "pro" });
-    let log = Log::new().own(Kind::SessionCreated, details).in_turn(1).start().start();
+    let details = json!({ "agent": "gemini", "command": ["gemini", "--acp"], "cwd": "/w" });
+    let started = json!({ "pid": 1, "model": "pro" });
+    let log = Log::new().own(Kind::SessionCreated, details).own(Kind::WorkerStarted, started);
+    let log = log.in_turn(1).start().start();
 
     let start = json!({
         "runId": turn(1), "agentId": "gemini", "bin": "gemini --acp", "protocolVersion": 1,
@@ -247,7 +249,7 @@ fn a_question_and_its_answer_are_told() {
     assert_eq!(
         data[2],
         json!({
-            "type": "permission_resolved", "requestId": "r1", "outcome": "selected",
+            "type": "permission_resolved", "requestId": request("r1"), "outcome": "selected",
             "optionId": "yes", "kind": "allow_once", "by": "rule", "detail": "edits",
         })
     );
@@ -266,14 +268,14 @@ fn name_and_data_are_the_two_halves_of_an_event() {
 
 #[test]
 fn a_pause_is_a_status_and_its_question_is_about_no_tool() {
-    let reached = json!({ "limit": "tokens", "used": 5300, "allowed": 5000, "requestId": "r" });
+    let reached = json!({ "limit": "tokens", "used": 5300, "allowed": 5000, "requestId": "r", "frozen": true });
     let call = json!({ "toolCallId": "limit-r", "title": "Go on?", "kind": "other" });
     let option = json!({ "optionId": "stop", "name": "Stop", "kind": "reject_once" });
     let asked = json!({
         "requestId": "r", "ask": true, "limit": "tokens",
         "request": { "toolCall": call, "options": [option] },
     });
-    let raised = json!({ "limit": "tokens", "allowed": 10_300 });
+    let raised = json!({ "limit": "tokens", "allowed": 10_300, "requestId": "r" });
     let log = Log::started()
         .own(Kind::LimitReached, reached)
         .own(Kind::PermissionRequested, asked)

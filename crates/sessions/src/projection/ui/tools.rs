@@ -11,7 +11,7 @@ use crate::projection::json::Object;
 use crate::projection::printed::Printed;
 use crate::projection::terminals::Terminals;
 use crate::projection::tools::{Entry, Output, Status, ToolCall};
-use crate::projection::view::Outcome;
+use wire::event::Outcome;
 
 #[derive(Debug, Default)]
 pub(super) struct Marks {

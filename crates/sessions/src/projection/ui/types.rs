@@ -4,7 +4,7 @@
 //! does not know a type ignores it.
 
 use serde::Serialize;
-use wire::Json;
+use wire::{Category, Json};
 
 use crate::projection::Usage;
 
@@ -158,7 +158,7 @@ pub struct UiError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UiErrorDetail {
     /// Our error category.
-    pub code: String,
+    pub code: Category,
     pub message: String,
     /// What the user can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +175,7 @@ pub struct UiEnd {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure_category: Option<String>,
+    pub failure_category: Option<Category>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_detail: Option<String>,
 }

@@ -6,8 +6,7 @@ use crate::projection::json::Node;
 
 fn usage_of(payload: &Value) -> Option<Usage> {
     let payload = Json::of(payload);
-    let payload = Node::of(&payload).object();
-    Usage::of(&payload, &payload.object("result"))
+    Usage::of(&payload.read().unwrap())
 }
 
 #[test]

@@ -1,8 +1,7 @@
 use serde_json::json;
-use wire::{Json, Kind};
+use wire::Json;
 
 use super::*;
-use crate::projection::tests::log::Log;
 
 fn with<T>(value: &serde_json::Value, read: impl FnOnce(Node<'_>) -> T) -> T {
     read(Node::of(&Json::of(value)))
@@ -46,21 +45,6 @@ fn a_file_is_known_by_name_and_size() {
 }
 
 #[test]
-fn the_outcome_of_a_turn_follows_its_stop_reason() {
-    let outcome =
-        |payload| TurnEnd::of(&Log::new().own(Kind::TurnEnded, payload).events[0]).outcome;
-
-    for reason in ["end_turn", "max_tokens", "max_turn_requests", "refusal", "unheard_of"] {
-        assert_eq!(outcome(json!({ "stopReason": reason })), Outcome::Completed);
-    }
-    assert_eq!(outcome(json!({ "stopReason": "cancelled" })), Outcome::Cancelled);
-    assert_eq!(outcome(json!({ "stopReason": "error" })), Outcome::Failed);
-    assert_eq!(outcome(json!({ "error": { "message": "x" } })), Outcome::Failed);
-    assert_eq!(outcome(json!({ "result": { "stopReason": "cancelled" } })), Outcome::Cancelled);
-    assert_eq!(outcome(json!(null)), Outcome::Completed);
-}
-
-#[test]
 fn the_model_is_found_wherever_it_is_named() {
     for details in [
         json!({ "model": "m" }),
@@ -79,7 +63,7 @@ fn the_model_is_found_wherever_it_is_named() {
 #[test]
 fn an_error_that_was_the_answer_is_known_again_in_what_stands_around_it() {
     let answer = "API Error: 500 internal server error.";
-    let fault = format!("{}Internal error: {answer} (-32603)", crate::trouble::ANSWERED);
+    let fault = format!("{}Internal error: {answer} (-32603)", wire::fault::ANSWERED);
     assert!(is_said(answer, &fault));
     assert!(is_said("Error: 401 invalid key", "Agent error: 401 invalid key (-32603)"));
     assert!(is_said("short", "short"));

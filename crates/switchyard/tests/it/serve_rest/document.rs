@@ -292,6 +292,9 @@ async fn frames_of_events_are_what_the_document_says() {
         let faults = api.document.judge.faults(&format!("/components/schemas/{name}"), value);
         assert!(faults.is_empty(), "{name}: {faults:#?}\n{value:#}");
     };
+    let own = api.document.raw["components"]["schemas"]["OwnEvent"]["oneOf"].as_array().unwrap();
+    let own_kinds: BTreeSet<&str> =
+        own.iter().map(|one| one["properties"]["kind"]["enum"][0].as_str().unwrap()).collect();
     for (format, schema) in [("acp", "LogEvent"), ("envelopes", "Envelope"), ("ui", "UiEvent")] {
         let path = format!("/v1/sessions/{session}/events?until=idle&format={format}");
         let text = api.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
@@ -306,6 +309,10 @@ async fn frames_of_events_are_what_the_document_says() {
             match format {
                 "ui" => of(schema, &json!({ "event": frame["event"], "data": frame["data"] })),
                 _ => of(schema, &frame["data"]),
+            }
+            let kind = frame["data"]["kind"].as_str().filter(|_| format == "acp");
+            if kind.is_some_and(|kind| own_kinds.contains(kind)) {
+                of("OwnEvent", &json!({ "kind": kind, "payload": frame["data"]["payload"] }));
             }
         }
         assert!(n_told > 5 && n_remarks == 2, "{format}: {n_told} {n_remarks}");

@@ -1,0 +1,103 @@
+//! The agent's process, its commands, and what it says beside its updates.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::RawJson;
+
+/// The agent's process runs, and has the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WorkerStarted {
+    #[schema(required = true)]
+    pub pid: u32,
+    #[schema(required = true)]
+    pub command: Vec<String>,
+    /// What holds its processes together: `cgroup` or `keeper`.
+    #[schema(required = true)]
+    pub containment: String,
+    /// The model that it begins with, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub model: Option<String>,
+}
+
+/// The agent's process has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WorkerExited {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub signal: Option<i32>,
+    /// Whether Switchyard ended it.
+    #[schema(required = true)]
+    pub stopped: bool,
+    /// Why, if it was for a reason of Switchyard's own: `idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<String>,
+    /// The last lines.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+}
+
+/// More of what a command printed in a [terminal](#terminals) that Switchyard serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TerminalOutput {
+    #[schema(required = true)]
+    pub terminal_id: String,
+    /// To be appended to what came before.
+    pub data: String,
+}
+
+/// That command has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TerminalExited {
+    #[schema(required = true)]
+    pub terminal_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub signal: Option<String>,
+    /// Not all that it printed is in the log.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// One line that the agent wrote to stderr.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AgentStderr {
+    #[schema(required = true)]
+    pub text: String,
+}
+
+/// A notification that is no `session/update`. `_switchyard/raw` holds a `line` that a CLI printed
+/// and nobody understood, `_switchyard/update` an update that the client did not ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentNotification<'a> {
+    pub method: String,
+    #[serde(borrow, default)]
+    #[schema(required = true, value_type = Value)]
+    pub params: RawJson<'a>,
+}
+
+/// Nothing was heard for a while; nothing is stopped for it. Not while a question waits, and the time
+/// of an answered one does not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentQuiet {
+    #[schema(required = true)]
+    pub quiet_ms: u64,
+    /// What the agent did last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waiting_for: Option<String>,
+}

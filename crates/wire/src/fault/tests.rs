@@ -1,0 +1,42 @@
+use super::*;
+
+#[test]
+fn an_error_in_json_is_told_in_its_own_words() {
+    let told = |text: &str| message_in(text);
+    let wrapped =
+        r#"[{"error":{"code":429,"message":"{\"error\":{\"message\":\"no quota\"}}"}}] (429)"#;
+    assert_eq!(told(wrapped).as_deref(), Some("no quota (429)"));
+    let after = r#"Internal error: {"error":{"message":"bad key","status":"X"}} (-32603)"#;
+    assert_eq!(told(after).as_deref(), Some("Internal error: bad key (-32603)"));
+    for text in
+        ["no json", "a [list of words", "{}", "{ \"a\": 1 }", "[1, 2]", "{\"message\":\"\"}"]
+    {
+        assert_eq!(told(text), None, "{text}");
+    }
+    let deep = format!("{}1{}", "[".repeat(1000), "]".repeat(1000));
+    assert_eq!(told(&deep), None);
+}
+
+#[test]
+fn what_an_error_is_about_is_known_by_its_words() {
+    for (words, category) in [
+        ("Incorrect API key provided", Category::Auth),
+        ("429 model: slow down", Category::RateLimit),
+        ("maximum context length is 128000 tokens", Category::PromptTooLarge),
+        ("The server had an error", Category::UpstreamUnavailable),
+        ("We're currently experiencing high demand", Category::UpstreamUnavailable),
+        ("it is odd", Category::Internal),
+    ] {
+        assert_eq!(category_of(words), category, "{words}");
+    }
+}
+
+#[test]
+fn a_missing_login_is_told_how_to_be_had() {
+    let error = RpcError::new(401, "no key");
+    let fault = Fault::from_agent(&error).with_login(Some("run `goose configure`"));
+    assert_eq!(fault.remedy.as_deref(), Some("run `goose configure`"));
+    assert_eq!(Fault::from_agent(&error).with_login(None).remedy.as_deref(), Some(LOGIN));
+    let busy = Fault::from_agent(&RpcError::new(429, "slow down")).with_login(Some("x"));
+    assert_eq!((busy.category, busy.remedy), (Category::RateLimit, None));
+}
