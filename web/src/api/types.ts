@@ -24,14 +24,11 @@ export type Health = Schemas["Health"];
 export type Capabilities = Schemas["Capabilities"];
 export type ProblemBody = Schemas["Problem"];
 
-/** One entry of a session's log. */
-export interface LogEvent {
-  seq: number;
-  time: number;
-  turn?: string;
-  kind: string;
-  payload: unknown;
-}
+/** One entry of a session's log: an event of Switchyard's own, or an update of the agent. */
+export type LogEvent = Omit<Schemas["LogEvent"], "payload"> & { payload: unknown };
+export type OwnEvent = Schemas["OwnEvent"];
+/** What an event of Switchyard's own says, by its kind. */
+export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["payload"];
 
 /** A change in the list of sessions, told by `/v1/events`. */
 export interface ListChange {

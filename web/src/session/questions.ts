@@ -1,15 +1,17 @@
 // Questions of the agent and of the session's limits, and how they were answered.
-import type { LogEvent } from "../api/types";
+import type { LogEvent, Own } from "../api/types";
 import { placed, type Draft } from "./draft";
 import type { QuestionItem, QuestionOption, ToolItem } from "./items";
-import { list, number, object, text, type Json } from "./read";
+import { list, object, text, type Json } from "./read";
 
-export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void {
-  const requestId = text(payload.requestId);
-  if (requestId === undefined) return;
+type Asked = Own<"permission_requested" | "elicitation_requested">;
+type Resolved = Own<"permission_resolved" | "elicitation_resolved">;
+type Resolution = NonNullable<QuestionItem["resolution"]>;
+
+export function askQuestion(draft: Draft, event: LogEvent, payload: Asked, form: QuestionItem["form"]): void {
+  const { requestId } = payload;
   const request = object(payload.request);
   const call = object(request.toolCall);
-  const form = event.kind === "elicitation_requested" ? "elicitation" : "permission";
   const toolCallId = text(call.toolCallId);
   const known = toolCallId === undefined ? undefined : draft.toolPlace(toolCallId);
   const knownItem = known === undefined ? undefined : draft.at(known);
@@ -20,8 +22,8 @@ export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void 
     ...placed(event),
     requestId,
     form,
-    isForPerson: payload.ask !== false,
-    limit: text(payload.limit),
+    isForPerson: payload.ask,
+    limit: "limit" in payload ? payload.limit : undefined,
     title: title ?? "The agent asks for permission",
     request: knownItem?.type === "tool" ? { ...request, toolCall: completed(call, knownItem) } : request,
     options: optionsOf(request),
@@ -31,10 +33,14 @@ export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void 
   draft.noteQuestion(requestId, draft.push(item));
 }
 
-export function resolveQuestion(draft: Draft, event: LogEvent, payload: Json): void {
-  const requestId = text(payload.requestId);
-  const place = requestId === undefined ? undefined : draft.questionPlace(requestId);
-  if (requestId === undefined || place === undefined) return;
+export function resolveQuestion(
+  draft: Draft,
+  event: LogEvent,
+  { requestId, by, waitedMs }: Resolved,
+  answer: Pick<Resolution, "allowed" | "choice" | "response">,
+): void {
+  const place = draft.questionPlace(requestId);
+  if (place === undefined) return;
   const asked = draft.at(place);
   const call = asked?.type === "question" && asked.toolCallId !== undefined ? draft.toolPlace(asked.toolCallId) : undefined;
   const tool = call === undefined ? undefined : draft.at(call);
@@ -43,21 +49,7 @@ export function resolveQuestion(draft: Draft, event: LogEvent, payload: Json): v
     const waited = asked.seq > tool.seq ? event.time - asked.time : 0;
     draft.change<ToolItem>(call, { isAsked: false, waitedMs: (tool.waitedMs ?? 0) + Math.max(0, waited) });
   }
-  const by = object(payload.by);
-  const outcome = object(payload.outcome);
-  const rule = object(by.rule);
-  const response = object(payload.response);
-  draft.change<QuestionItem>(place, {
-    resolution: {
-      who: text(by.who) ?? "unknown",
-      detail: text(by.detail),
-      allowed: typeof payload.allowed === "boolean" ? payload.allowed : undefined,
-      choice: text(outcome.name) ?? text(outcome.optionId) ?? text(outcome.outcome),
-      response: event.kind === "elicitation_resolved" ? response : undefined,
-      waitedMs: number(payload.waitedMs),
-      rule: by.rule === undefined ? undefined : { file: text(rule.file), index: number(rule.index) },
-    },
-  });
+  draft.change<QuestionItem>(place, { resolution: { ...by, ...answer, waitedMs } });
   draft.forgetQuestion(requestId);
 }
 

@@ -1,9 +1,9 @@
 // Output of the terminals that Switchyard serves. It comes by terminal; it is shown in the tool
 // calls whose content names the terminal, which may come before or after it.
-import type { LogEvent } from "../api/types";
+import type { LogEvent, Own } from "../api/types";
 import type { Draft } from "./draft";
 import type { Conversation, TerminalOutput, ToolItem } from "./items";
-import { number, text, type Json } from "./read";
+import { text, type Json } from "./read";
 
 const NOTHING: TerminalOutput = { text: "" };
 // A terminal is one call's; who names it more often than this means nothing by it.
@@ -11,19 +11,20 @@ const MOST_CALLS = 8;
 // A terminal may print without end; what is shown of it does not.
 const TERMINAL_CHARS = 512 * 1024;
 
-export function applyTerminal(draft: Draft, event: LogEvent, payload: Json): void {
-  const id = text(payload.terminalId);
-  if (id === undefined) return;
+/** A command printed something. */
+export function printed(draft: Draft, { terminalId, data }: Own<"terminal_output">): void {
+  note(draft, terminalId, (output) => ({ ...output, text: keepTail(output.text + data) }));
+}
+
+/** A command has ended. */
+export function ended(draft: Draft, { seq }: LogEvent, { terminalId, exitCode, signal, truncated }: Own<"terminal_exited">): void {
+  const exit = { code: exitCode, signal };
+  note(draft, terminalId, ({ text }) => ({ text, exit, endSeq: seq, isTruncated: truncated ?? false }));
+}
+
+function note(draft: Draft, id: string, change: (output: TerminalOutput) => TerminalOutput): void {
   const { output, calls } = draft.terminal(id) ?? { output: NOTHING, calls: [] };
-  const next =
-    event.kind === "terminal_output"
-      ? { ...output, text: keepTail(output.text + (text(payload.data) ?? "")) }
-      : {
-          text: output.text,
-          exit: { code: number(payload.exitCode), signal: text(payload.signal) },
-          endSeq: event.seq,
-          isTruncated: payload.truncated === true,
-        };
+  const next = change(output);
   draft.noteTerminal(id, { output: next, calls });
   for (const place of calls) put(draft, place, id, next);
 }
