@@ -18,28 +18,29 @@ use crate::problem::Problem;
 use crate::tokens::{NewToken, TokenInfo, Tokens, TokensError};
 
 #[derive(Debug, Clone)]
-struct Access {
+pub(crate) struct Access {
     guard: Arc<Guard>,
     login: Login,
     base: String,
     elsewhere: Vec<String>,
 }
 
-/// The routes, and what the `OpenAPI` document says about them.
 pub(crate) fn router(
     guard: &Arc<Guard>,
     login: &Login,
     Settings { base, elsewhere, .. }: &Settings,
-) -> (Router, utoipa::openapi::OpenApi) {
+) -> Router {
     let (base, elsewhere) = (base.clone(), elsewhere.clone());
     let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };
+    routes().with_state(access).into()
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Access> {
     OpenApiRouter::new()
         .routes(routes!(list, add))
         .routes(routes!(revoke))
         .routes(routes!(rotate))
         .routes(routes!(link))
-        .with_state(access)
-        .split_for_parts()
 }
 
 /// A token to be made.

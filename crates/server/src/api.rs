@@ -67,12 +67,13 @@ impl Memory {
     }
 }
 
-/// The routes, and the document of these and the `others`.
-pub(crate) fn router(
-    daemon: &Arc<Daemon>,
-    others: impl IntoIterator<Item = utoipa::openapi::OpenApi>,
-) -> Router {
-    let (router, mut document) = OpenApiRouter::with_openapi(document::Document::openapi())
+pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
+    let router: Router = routes().with_state(daemon.clone()).into();
+    router.route("/v1/openapi.json", axum::routing::get(describe))
+}
+
+fn routes() -> OpenApiRouter<Arc<Daemon>> {
+    OpenApiRouter::with_openapi(document::Document::openapi())
         .routes(routes!(health::alive))
         .routes(routes!(health::health))
         .routes(routes!(health::capabilities))
@@ -95,15 +96,15 @@ pub(crate) fn router(
         .routes(routes!(directories::list))
         .routes(routes!(attachments::list, attachments::upload))
         .routes(routes!(attachments::get, attachments::delete))
-        .with_state(daemon.clone())
-        .split_for_parts();
-    for other in others {
-        document.merge(other);
-    }
+}
+
+/// The document of all routes. Made for whoever asks, which is seldom: it takes much memory.
+async fn describe() -> Json<utoipa::openapi::OpenApi> {
+    let mut document = routes().into_openapi();
+    document.merge(crate::access::routes().into_openapi());
+    document.merge(crate::login::routes().into_openapi());
     document::complete(&mut document);
-    let document = Arc::new(document);
-    let serve = async move || Json(document.as_ref().clone());
-    router.route("/v1/openapi.json", axum::routing::get(serve))
+    Json(document)
 }
 
 /// A name that a client gives to a request, so that asking again does it once.

@@ -90,15 +90,13 @@ impl Daemon {
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    let (access, of_access) = crate::access::router(guard, login, &daemon.settings);
-    let (login, of_login) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
-        .merge(access)
-        .merge(crate::api::router(daemon, [of_access, of_login]))
+        .merge(crate::access::router(guard, login, &daemon.settings))
+        .merge(crate::api::router(daemon))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
-        .merge(login)
+        .merge(crate::login::routes().with_state(login.clone()))
         .merge(crate::page::router())
         .fallback(crate::api::no_such_route)
         .method_not_allowed_fallback(crate::api::no_such_method)

@@ -107,14 +107,13 @@ impl FromRequestParts<Login> for LoggedInBrowser {
 }
 
 /// What the page calls to come in and to leave. Coming in is open to everybody.
-pub fn routes(login: Login) -> OpenApiRouter {
+pub fn routes() -> OpenApiRouter<Login> {
     OpenApiRouter::new()
         .routes(routes!(log_in))
         .routes(routes!(challenge))
         .routes(routes!(prove))
         .routes(routes!(come_over))
         .routes(routes!(log_out))
-        .with_state(login)
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]

@@ -125,7 +125,7 @@ impl Stage {
             Bound::shared_unix(&shared).await.unwrap(),
         ];
         let serving = doors.map(|bound| {
-            let logins = login::routes(login.clone()).split_for_parts().0;
+            let logins: Router = login::routes().with_state(login.clone()).into();
             let router = router(counts.clone()).merge(logins);
             let (guard, limits, stop) = (guard.clone(), limits.clone(), stop.clone());
             tokio::spawn(Http { bound, router, guard, limits, stop }.serve())
