@@ -176,6 +176,7 @@ impl View {
     fn note(&mut self, event: &Event) {
         let whole = self.whole.see(event);
         let Some(own) = event.own() else { return };
+        let asked = own.asked().filter(|asked| asked.is_for_person);
         match own {
             Own::PromptReceived(_) | Own::TurnStarted(_) => {
                 self.open_turns.extend(event.turn.filter(|turn| !self.open_turns.contains(turn)));
@@ -192,7 +193,7 @@ impl View {
                 self.questions.retain(|asked| Some(asked.id) != over);
             }
         }
-        if let Some(asked) = event.asked_person() {
+        if let Some(asked) = asked {
             self.offers_more |= whole.is_some() && event.seq > self.shown_from;
             self.questions.push(Asked {
                 id: asked.id,

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use sessions::pending::PendingQuestion;
 use sessions::yard::Yard;
 use store::{SessionRecord, StoreError};
-use wire::event::{QuestionSummary, RecordedOutcome, StopReason};
+use wire::event::{
+    Decider, ElicitationResolved, PermissionResolved, QuestionSummary, RecordedOutcome, StopReason,
+};
 use wire::{CallId, Event, Id36, Json, Millis, Own, Seq, SessionId, TurnId};
 
 use super::Topic;
@@ -148,28 +150,16 @@ fn asked(question: &Arc<PendingQuestion>) -> Value {
 fn told(topic: Topic, event: &Event) -> Option<Value> {
     let mut body = match (topic, event.own()?) {
         (Topic::PermissionResolved, Own::PermissionResolved(resolved)) => {
-            let RecordedOutcome { outcome, option_id, kind, .. } = resolved.outcome;
-            let decision = json!({
-                "allowed": resolved.allowed,
-                "outcome": outcome,
-                "optionId": option_id,
-                "optionKind": kind,
-                "by": resolved.by,
-                "waitedMs": resolved.waited_ms,
-            });
-            decided(resolved.request_id, &resolved.question, &decision)
+            let PermissionResolved { request_id, by, question, waited_ms, .. } = &resolved;
+            let allowed = Some(resolved.allowed);
+            decided(*request_id, question, by, *waited_ms, allowed, &resolved.outcome)
         }
         (Topic::PermissionResolved, Own::ElicitationResolved(resolved)) => {
-            let response: Value = resolved.response.read().unwrap_or_default();
-            let decision = json!({
-                "allowed": null,
-                "outcome": response["action"],
-                "optionId": null,
-                "optionKind": null,
-                "by": resolved.by,
-                "waitedMs": resolved.waited_ms,
-            });
-            decided(resolved.request_id, &resolved.question, &decision)
+            let ElicitationResolved { request_id, by, question, waited_ms, response } = &resolved;
+            let response: Value = response.read().unwrap_or_default();
+            let outcome = response["action"].as_str().unwrap_or_default().to_owned();
+            let outcome = RecordedOutcome { outcome, ..RecordedOutcome::default() };
+            decided(*request_id, question, by, *waited_ms, None, &outcome)
         }
         (Topic::TurnEnded, Own::TurnEnded(ended)) => {
             json!({ "stopReason": ended.stop_reason, "error": ended.error })
@@ -184,9 +174,26 @@ fn told(topic: Topic, event: &Event) -> Option<Value> {
     Some(body)
 }
 
-fn decided(request: CallId, question: &QuestionSummary, decision: &Value) -> Value {
-    let question = json!({ "title": question.title, "kind": question.kind });
-    json!({ "requestId": request, "question": question, "decision": decision })
+fn decided(
+    request: CallId,
+    question: &QuestionSummary,
+    by: &Decider,
+    waited_ms: Option<u64>,
+    allowed: Option<bool>,
+    outcome: &RecordedOutcome,
+) -> Value {
+    json!({
+        "requestId": request,
+        "question": { "title": question.title, "kind": question.kind },
+        "decision": {
+            "allowed": allowed,
+            "outcome": outcome.outcome,
+            "optionId": outcome.option_id,
+            "optionKind": outcome.kind,
+            "by": by,
+            "waitedMs": waited_ms,
+        },
+    })
 }
 
 fn halted(at: Millis, turn: Option<TurnId>, why: &str) -> Value {

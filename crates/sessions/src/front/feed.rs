@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use store::{EventLog, ReadBudget, ReadPermit, Reading};
 use tokio::task::AbortHandle;
-use wire::event::{AgentNotification, StopReason, TurnEnded};
+use wire::event::{AgentNotification, AskedQuestion, StopReason, TurnEnded};
 use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId};
 
 use super::introduction::Abilities;
@@ -133,8 +133,8 @@ impl Feed {
                 continue;
             }
             let Ok(events) = self.log.read(self.handle.id(), before, 1).await else { return };
-            for event in &events {
-                self.ask(event);
+            for asked in events.iter().filter_map(Event::asked_person) {
+                self.ask(asked);
             }
         }
     }
@@ -170,7 +170,9 @@ impl Feed {
                 self.answer_prompt(event.turn, turn_outcome(&ended)).await;
             }
             Some(own) => {
-                self.ask(event);
+                if let Some(asked) = own.asked() {
+                    self.ask(asked);
+                }
                 if let Some(request) = own.answered() {
                     self.resolved(event, request).await;
                 }
@@ -229,10 +231,10 @@ impl Feed {
     }
 
     /// Asks the client on the side; the session takes the first valid answer.
-    fn ask(&mut self, event: &Event) {
-        let Some(asked) = event.asked_person().filter(|_| self.attachment.is_some()) else {
+    fn ask(&mut self, asked: AskedQuestion<'_>) {
+        if !asked.is_for_person || self.attachment.is_none() {
             return;
-        };
+        }
         let (request_id, is_about_limit) = (asked.id, asked.limit.is_some());
         let params = self.named(&asked.request.to_json());
         let method = match asked.wants_form {
