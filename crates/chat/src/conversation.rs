@@ -18,8 +18,8 @@ mod usage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use projection::Retold;
 use serde_json::Value;
-use sessions::projection::Retold;
 use wire::event::{PermissionRequested, StopReason, TurnEnded};
 use wire::{Event, Own, Seq, TurnId};
 

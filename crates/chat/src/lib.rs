@@ -38,7 +38,7 @@ pub use plain::{Lines, lines_of_stdin, plain};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use sessions::budget::Limit;
+use wire::event::Limit;
 use wire::event::StopReason;
 
 /// What is wanted.

@@ -7,8 +7,8 @@
 use std::io::{self, Write};
 
 use client::{Client, ClientError, Events, Told, encoded};
+use projection::{Reader, Style, Text};
 use serde_json::{Value, json};
-use sessions::projection::{Style, TextRenderer};
 use tokio::sync::mpsc;
 use wire::event::StopReason;
 use wire::{Event, Own};
@@ -50,7 +50,7 @@ pub async fn plain(
     let mut talk = Talk {
         base: format!("/v1/sessions/{}", encoded(&session.id)),
         cursor: session.head.to_string(),
-        renderer: TextRenderer::new(style),
+        text: Reader::new(Text::new(style)),
         client,
         session,
         left: Left::default(),
@@ -126,7 +126,7 @@ struct Talk {
     session: SessionInfo,
     base: String,
     cursor: String,
-    renderer: TextRenderer,
+    text: Reader<Text>,
     left: Left,
     /// Of the turn that runs.
     was_denied: bool,
@@ -150,8 +150,7 @@ impl Talk {
             match told {
                 Told::Event(event, id) => {
                     self.cursor = id;
-                    let mut shown = String::new();
-                    self.renderer.project(&event, &mut shown);
+                    let shown = self.text.read(&event);
                     out.write_all(shown.as_bytes()).map_err(ChatError::Write)?;
                     out.flush().map_err(ChatError::Write)?;
                     self.reject(&event).await;

@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
+use projection::sanitize;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use sessions::projection::sanitize;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 

@@ -43,7 +43,7 @@ use project::Projects;
 
 pub use settings::Settings;
 pub(crate) use uploads::MAX_FORM_BYTES;
-pub(crate) use words::{RunWords, Said};
+pub(crate) use words::{RunWords, is_end};
 
 /// What the handlers here share.
 #[derive(Debug)]

@@ -25,8 +25,8 @@ pub(crate) use limits::show_with_unit;
 pub use limits::{BadLimit, Limits};
 pub use wire::event::Limit;
 
-use crate::projection::Usage;
-use crate::projection::json::Node;
+use projection::Usage;
+use projection::json::Node;
 
 /// What a session has used so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

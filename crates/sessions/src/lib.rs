@@ -25,10 +25,8 @@ pub mod permission;
 pub mod places;
 pub mod pools;
 mod preface;
-pub mod projection;
 pub mod session;
 pub mod settings;
-pub mod shell;
 mod terminals;
 pub mod yard;
 

@@ -19,7 +19,7 @@ mod tool_facts;
 pub use book::{RuleBook, RulesFile};
 pub(crate) use names::{odd_in_question, odd_name};
 pub(crate) use question::resolved;
-pub use question::{PermissionOption, Question, plain_yes};
+pub use question::{PermissionOption, Question};
 pub use rules::{Rule, RuleError, Rules};
 pub use tool_facts::ToolFacts;
 pub(crate) use tool_facts::{KnownTools, call_id};

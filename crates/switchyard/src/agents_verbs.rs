@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use projection::sanitize;
 use runtimes::catalogue::Catalogue;
 use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
 use serde_json::{Value, json};
-use sessions::projection::sanitize;
 
 use crate::agents::{catalogue, options, unknown};
 use crate::cli::{AgentsArgs, AgentsVerb};

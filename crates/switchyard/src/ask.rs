@@ -9,8 +9,8 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use projection::sanitize_line;
 use serde_json::{Map, Value, json};
-use sessions::projection::sanitize_line;
 use sessions::session::Answer;
 use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Json};

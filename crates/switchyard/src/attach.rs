@@ -4,8 +4,8 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use projection::sanitize_line;
 use serde_json::{Value, json};
-use sessions::projection::sanitize_line;
 use store::EventLog;
 use tokio::sync::mpsc;
 use wire::event::StopReason;

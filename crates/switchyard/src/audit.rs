@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::Context;
+use projection::sanitize_line;
 use sessions::audit::{self, Row};
 use sessions::mint;
-use sessions::projection::sanitize_line;
 use store::{DecisionFilter, EventLog, Filter};
 use wire::{Json, Millis};
 

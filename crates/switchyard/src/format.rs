@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write};
 
 use anyhow::Result;
-use sessions::projection::{Envelopes, Quiet, Style, TextRenderer, Ui};
+use projection::{Answer, Reader, Style, Text, Vocabulary};
 use wire::{Event, SessionId};
 
 use crate::cli::Format;
 use crate::spinner::Spinner;
 use crate::terminal;
 
-/// A projection and the buffer it writes into.
+/// A vocabulary and the buffer it writes into.
 pub(crate) struct Formatter {
-    projection: Projection,
+    vocabulary: Vocabulary,
     out: String,
     /// Whether the last thing written ended its line.
     is_line_ended: bool,
@@ -22,14 +22,6 @@ pub(crate) struct Formatter {
     spinner: Option<Spinner>,
     /// How often something was said on stderr until now.
     n_said: u64,
-}
-
-enum Projection {
-    Text(Box<TextRenderer>),
-    Json,
-    Envelopes(Box<Envelopes>),
-    Ui(Box<Ui>),
-    Quiet(Quiet),
 }
 
 /// What a reader of text wants to see.
@@ -43,72 +35,54 @@ pub(crate) struct TextOptions {
 
 impl Formatter {
     pub(crate) fn new(format: Format, session: SessionId, text: TextOptions) -> Self {
-        let projection = match format {
+        let vocabulary = match format {
             Format::Text => {
-                let renderer = TextRenderer::new(Style {
+                let renderer = Text::new(Style {
                     color: text.color,
                     width: terminal::width(),
                     verbose: text.verbose,
                     show_thinking: text.show_thinking,
                 });
-                let renderer = if text.show_prompts { renderer.with_prompts() } else { renderer };
-                Projection::Text(Box::new(renderer))
+                Vocabulary::text(if text.show_prompts { renderer.with_prompts() } else { renderer })
             }
-            Format::Json => Projection::Json,
-            Format::Envelopes => {
-                Projection::Envelopes(Box::new(Envelopes::new(session.to_string())))
+            Format::Json => Vocabulary::Events,
+            Format::Envelopes => Vocabulary::envelopes(session.to_string()),
+            Format::Ui => Vocabulary::ui(),
+            Format::Quiet => {
+                let answer = Answer::new(std::io::stdout().is_terminal());
+                Vocabulary::Answer(Box::new(Reader::new(answer)))
             }
-            Format::Ui => Projection::Ui(Box::new(Ui::new())),
-            Format::Quiet => Projection::Quiet(Quiet::new(std::io::stdout().is_terminal())),
         };
         let n_said = terminal::n_said();
-        Self { projection, out: String::new(), is_line_ended: true, spinner: None, n_said }
+        Self { vocabulary, out: String::new(), is_line_ended: true, spinner: None, n_said }
     }
 
     /// For a terminal on which nobody types but to answer: the line of a call that has ended takes
     /// the place of the one that said it runs. Whoever wants no colours wants no such thing either.
     #[must_use]
     pub(crate) fn taking_back(mut self) -> Self {
-        if let Projection::Text(renderer) = &mut self.projection
+        if let Vocabulary::Text(text) = &mut self.vocabulary
             && terminal::color_on_stdout()
         {
-            renderer.take_back();
+            text.projection_mut().take_back();
         }
         self
     }
 
     pub(crate) fn add(&mut self, event: &Event) {
-        let out = &mut self.out;
-        match &mut self.projection {
-            Projection::Text(renderer) => {
-                let n_said = terminal::n_said();
-                if std::mem::replace(&mut self.n_said, n_said) != n_said {
-                    renderer.disturb();
-                }
-                renderer.project(event, out);
-            }
-            Projection::Quiet(quiet) => quiet.project(event, out),
-            Projection::Json => {
-                event.write_json(out);
-                out.push('\n');
-            }
-            Projection::Envelopes(envelopes) => {
-                let mut projected = Vec::new();
-                envelopes.project(event, &mut projected);
-                push_lines(&projected, out);
-            }
-            Projection::Ui(ui) => {
-                let mut projected = Vec::new();
-                ui.project(event, &mut projected);
-                push_lines(&projected, out);
-            }
+        let n_said = terminal::n_said();
+        if std::mem::replace(&mut self.n_said, n_said) != n_said
+            && let Vocabulary::Text(text) = &mut self.vocabulary
+        {
+            text.projection_mut().disturb();
         }
+        self.vocabulary.write(event, &mut self.out);
     }
 
     /// Nothing has come for a moment: what waited for more is shown.
     pub(crate) fn settle(&mut self) {
-        if let Projection::Text(renderer) = &mut self.projection {
-            renderer.settle(&mut self.out);
+        if let Vocabulary::Text(text) = &mut self.vocabulary {
+            text.settle(&mut self.out);
         }
     }
 
@@ -119,8 +93,8 @@ impl Formatter {
 
     /// Ends the line that the last word stands in; nothing follows.
     pub(crate) fn end_line(&mut self) {
-        if let Projection::Quiet(quiet) = &mut self.projection {
-            quiet.finish(&mut self.out);
+        if let Vocabulary::Answer(answer) = &mut self.vocabulary {
+            answer.projection_mut().finish(&mut self.out);
         }
         if let Some(last) = self.out.chars().next_back() {
             if last != '\n' {
@@ -140,13 +114,6 @@ impl Formatter {
             self.is_line_ended = last == '\n';
         }
         std::mem::take(&mut self.out)
-    }
-}
-
-fn push_lines(values: &[impl serde::Serialize], out: &mut String) {
-    for value in values {
-        out.push_str(wire::Json::of(value).as_str());
-        out.push('\n');
     }
 }
 

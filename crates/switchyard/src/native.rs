@@ -106,7 +106,7 @@ fn told(failure: Failure) -> native::provider::Failure {
     let (message, hint) = failure.into_words();
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{message}{hint}");
-    terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}")));
+    terminal::say(&projection::sanitize(&format!("switchyard: {message}")));
     native::provider::Failure { category: "bad_input", message }
 }
 

@@ -85,7 +85,7 @@ impl Notify {
 }
 
 fn status_line(status: &str) -> String {
-    let status = sessions::projection::sanitize_line(status, MAX_STATUS_CHARS);
+    let status = projection::sanitize_line(status, MAX_STATUS_CHARS);
     format!("STATUS={status}\n")
 }
 

@@ -78,7 +78,7 @@ impl Failure {
             text.push_str("\nhint: ");
             text.push_str(&hint);
         }
-        terminal::say(&sessions::projection::sanitize(&text));
+        terminal::say(&projection::sanitize(&text));
         ExitCode::from(self.code)
     }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
+use projection::sanitize_line;
 use runtimes::catalogue::{BUILT_IN, Catalogue};
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
-use sessions::projection::sanitize_line;
 use wire::Json;
 
 use crate::agents;

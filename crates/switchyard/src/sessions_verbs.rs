@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use projection::{command_line, sanitize_line};
 use serde_json::{Value, json};
 use sessions::details::Details;
 use sessions::mint;
-use sessions::projection::{command_line, sanitize_line};
 use store::{EventLog, Filter, Prune, SessionRecord, StoreError};
 use wire::{Millis, Seq};
 

@@ -12,7 +12,7 @@ interface Case {
   failure: string | null;
 }
 
-const cases = JSON.parse(readFileSync("../crates/sessions/src/projection/printed/ends.json", "utf8")) as Case[];
+const cases = JSON.parse(readFileSync("../crates/projection/src/printed/ends.json", "utf8")) as Case[];
 
 test.each(cases)("$name", ({ call, exited, failure }) => {
   const events = log(

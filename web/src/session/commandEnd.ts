@@ -1,6 +1,6 @@
 // How a command ended, where anybody says it: the log of its terminal, or the agent, as members of
 // the raw output or around the text. Some agents call a command that failed a call that went well.
-// The rule is that of crates/sessions/src/projection/printed.rs, tried with the same cases.
+// The rule is that of crates/projection/src/printed.rs, tried with the same cases.
 import type { ToolItem } from "./items";
 import { object, text, type Json } from "./read";
 

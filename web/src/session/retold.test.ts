@@ -12,7 +12,7 @@ interface Case {
   shown: string;
 }
 
-const cases = JSON.parse(readFileSync("../crates/sessions/src/projection/retold/cases.json", "utf8")) as Case[];
+const cases = JSON.parse(readFileSync("../crates/projection/src/retold/cases.json", "utf8")) as Case[];
 
 test.each(cases)("$name", ({ pieces, shown }) => {
   const events = log(

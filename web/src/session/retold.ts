@@ -1,6 +1,6 @@
 // An answer that is told again from its start, because the agent's connection to the model broke:
 // of each piece what was not told before. Only where the agent says that it tries again.
-// The rule is that of crates/sessions/src/projection/retold.rs, tried with the same cases.
+// The rule is that of crates/projection/src/retold.rs, tried with the same cases.
 import type { LogEvent } from "../api/types";
 import { object, text } from "./read";
 

@@ -1,5 +1,5 @@
 // What of a call's input nothing else that is shown tells. The same is decided for terminals in
-// crates/sessions/src/projection/told.rs.
+// crates/projection/src/untold.rs.
 import { object, text, type Json } from "./read";
 
 const PATHS = [

@@ -1,8 +1,7 @@
 //! Questions that wait for a person: permissions with their options, forms with their fields.
 
+use projection::{plain_yes, without_cwd};
 use serde_json::Value;
-use sessions::permission::plain_yes;
-use sessions::projection::without_cwd;
 use wire::event::{Decider, ElicitationResolved, PermissionResolved, QuestionSummary};
 use wire::{CallId, Event, TurnId};
 

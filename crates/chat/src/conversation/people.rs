@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use sessions::projection::sanitize;
+use projection::sanitize;
 use wire::event::{DecidedBy, Decider};
 use wire::{CallId, TurnId};
 

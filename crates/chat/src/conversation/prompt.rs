@@ -4,7 +4,7 @@ use serde_json::Value;
 use wire::event::{DropReason, PromptReceived};
 use wire::{Event, TurnId};
 
-use sessions::projection::sanitize;
+use projection::sanitize;
 
 use super::reading::{line, text_of};
 use super::{Conversation, Part, Tone};

@@ -4,7 +4,7 @@
 //! nothing: at an empty line, inside of code at any line with its fence opened again, and a
 //! line without end wherever it must be.
 
-use sessions::projection::Sanitizer;
+use projection::Sanitizer;
 
 /// From here on a text is divided at the next empty line.
 const LONG: usize = 8 << 10;

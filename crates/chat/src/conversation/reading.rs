@@ -1,7 +1,7 @@
 //! What payloads say, read leniently and made safe.
 
+use projection::{describe_block, sanitize, sanitize_line};
 use serde_json::Value;
-use sessions::projection::{describe_block, sanitize, sanitize_line};
 use wire::Json;
 
 /// One safe line.

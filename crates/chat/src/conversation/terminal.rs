@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use sessions::projection::sanitize;
+use projection::sanitize;
 
 /// The end of an output is what tells how it went.
 const MAX_BYTES: usize = 32 << 10;

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use projection::CommandEnd;
 use serde_json::Value;
-use sessions::projection::CommandEnd;
 use wire::event::{TerminalExited, TerminalOutput};
 
 use super::reading::line;

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::Value;
-use sessions::projection::{
+use projection::{
     Beside, CommandEnd, Diff, DiffMark, ShownChange, sanitize, short_path, without_cwd,
 };
+use serde_json::Value;
 
 use super::reading::{line, lines, text_of};
 use super::terminals::id_of;
-use sessions::shell;
+use projection::command_line as line_of;
 use wire::Json;
 
 /// The end of an output is what tells how it went.
@@ -272,7 +272,7 @@ fn weight(values: &[Value]) -> usize {
 fn command_line(input: &Value) -> Option<String> {
     ["command", "cmd"].iter().find_map(|key| match &input[*key] {
         Value::String(command) => Some(command.clone()),
-        Value::Array(words) => Some(shell::joined(words.iter().filter_map(Value::as_str))),
+        Value::Array(words) => Some(line_of(words.iter().filter_map(Value::as_str))),
         _ => None,
     })
 }

@@ -34,7 +34,7 @@ impl Usage {
     }
 
     pub(super) fn turn_ended(&mut self, ended: &TurnEnded<'_>) {
-        let tokens = sessions::projection::Usage::of(ended).map(|usage| usage.total());
+        let tokens = projection::Usage::of(ended).map(|usage| usage.total());
         self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
     }
 }

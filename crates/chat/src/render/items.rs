@@ -1,8 +1,8 @@
 //! One item of the conversation as lines.
 
+use projection::{DiffMark, names_place};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use sessions::projection::{DiffMark, names_place};
 
 use crate::conversation::{
     Fate, Item, Output, Part, PlanEntry, Shown, Status, Terminal, Tone, Tool,

@@ -1,8 +1,8 @@
 //! The question that waits for a person.
 
+use projection::{names_place, short_path};
 use ratatui::style::Style;
 use ratatui::text::Line;
-use sessions::projection::{names_place, short_path};
 
 use super::items::{diff, has_diff_of};
 use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use projection::{Frame, Vocabulary};
 use serde::{Deserialize, Serialize};
 use store::{EventLog, ReadBudget, ReadPermit};
 use utoipa::{IntoParams, ToSchema};
@@ -16,7 +17,7 @@ use wire::{Seq, SessionId};
 use super::caller::Observer;
 use super::document::frames::TranscriptData;
 use super::input::{self, At, Params};
-use super::telling::{Format, Telling};
+use super::telling::Format;
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
 use crate::limits::patient;
@@ -83,8 +84,8 @@ pub(crate) async fn transcript(
     let _place = daemon.load.lookup(&principal.name).await;
     let (log, budget) = (daemon.desk.log(), daemon.load.budget(&principal.name));
     let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
-    let mut telling = Telling::new(format, record.id);
-    let mut after = if telling.remembers() { Seq(0) } else { Seq(begin) };
+    let mut vocabulary = format.vocabulary(record.id);
+    let mut after = if format.remembers() { Seq(0) } else { Seq(begin) };
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
@@ -108,7 +109,8 @@ pub(crate) async fn transcript(
                 break 'reading;
             }
             after = event.seq;
-            let said = telling.tell(event);
+            let said = vocabulary.frames(event).into_iter().map(Frame::into_json);
+            let said: Vec<_> = said.collect();
             if event.seq.0 > begin {
                 n_events += 1;
                 n_bytes += said.iter().map(|said| said.as_str().len()).sum::<usize>();
@@ -161,7 +163,7 @@ pub(crate) async fn export(
         session: record.id,
         after: Seq(0),
         until: record.head,
-        telling: Telling::new(format, record.id),
+        vocabulary: format.vocabulary(record.id),
     };
     let headers = [
         (header::CONTENT_TYPE, kind.to_owned()),
@@ -182,7 +184,7 @@ struct Reading {
     session: SessionId,
     after: Seq,
     until: Seq,
-    telling: Telling,
+    vocabulary: Vocabulary,
 }
 
 impl Reading {
@@ -203,7 +205,7 @@ impl Reading {
             let Some(last) = events.last() else { break };
             self.after = last.seq;
             for event in events.iter().filter(|event| event.seq <= self.until) {
-                self.telling.write(event, &mut page);
+                self.vocabulary.write(event, &mut page);
             }
         }
         Ok(Some(page).filter(|page| !page.is_empty()))

@@ -8,12 +8,12 @@
 //! The front end takes an `error` for the end of the run. So only what ended it is one;
 //! other mishaps are a `status(warning)`.
 
-use serde_json::{Value, json};
-use sessions::projection::{
-    AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiStatus,
+use projection::{
+    AgentUpdate, EndStatus, Frame, Reader, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiStatus,
 };
+use serde_json::{Value, json};
 use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
-use wire::{Category, Event, Fault, Json, Kind, Own, TurnId};
+use wire::{Category, Event, Fault, Kind, Own, TurnId};
 
 use super::codes;
 use super::ledger::never_began;
@@ -22,28 +22,14 @@ use super::settings;
 
 const PROTOCOL_VERSION: u32 = 1;
 
-/// One frame.
-#[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) name: &'static str,
-    pub(crate) data: Json,
-}
-
-impl Said {
-    fn new(name: &'static str, data: &impl serde::Serialize) -> Self {
-        Self { name, data: Json::of(data) }
-    }
-
-    pub(crate) fn is_end(&self) -> bool {
-        self.name == "end"
-    }
+pub(crate) fn is_end(frame: &Frame) -> bool {
+    frame.name == Some("end")
 }
 
 #[derive(Debug)]
 pub(crate) struct RunWords {
     turn: TurnId,
-    ui: Ui,
-    heard: Vec<UiEvent>,
+    ui: Reader<Ui>,
     session: SessionCreated,
     stage: Stage,
     /// An agent runs now, and one ran at some time in this run.
@@ -67,8 +53,7 @@ impl RunWords {
     pub(crate) fn new(turn: TurnId) -> Self {
         Self {
             turn,
-            ui: Ui::new(),
-            heard: Vec::new(),
+            ui: Reader::default(),
             session: SessionCreated::default(),
             stage: Stage::Before,
             has_worker: false,
@@ -79,44 +64,45 @@ impl RunWords {
         }
     }
 
-    pub(crate) fn hear(&mut self, event: &Event, out: &mut Vec<Said>) {
-        self.ui.project(event, &mut self.heard);
+    pub(crate) fn hear(&mut self, event: &Event) -> Vec<Frame> {
+        let mut out = Vec::new();
+        let heard = self.ui.read(event);
         let own = event.own();
         self.note(own.as_ref());
         let is_own = event.turn == Some(self.turn);
         match (self.stage, own) {
             (Stage::Before, Some(Own::PromptReceived(received))) if is_own => {
-                self.start(&received, out);
+                self.start(&received, &mut out);
             }
             (Stage::Waiting | Stage::Running, Some(Own::PromptDropped(dropped))) if is_own => {
-                self.dropped(dropped, out);
+                self.dropped(dropped, &mut out);
             }
             (Stage::Waiting, Some(Own::TurnStarted(_))) if is_own => {
                 self.stage = Stage::Running;
-                self.tell(event, out);
+                self.tell(heard, event, &mut out);
             }
             // What concerns no turn concerns whoever waits for the agent.
-            (Stage::Waiting, _) if event.turn.is_none() => self.tell(event, out),
+            (Stage::Waiting, _) if event.turn.is_none() => self.tell(heard, event, &mut out),
             (Stage::Running, _) => {
-                let is_end = is_own && event.kind == Kind::TurnEnded;
-                self.tell(event, out);
-                if is_end {
+                self.tell(heard, event, &mut out);
+                if is_own && event.kind == Kind::TurnEnded {
                     self.stage = Stage::Over;
                 }
             }
             _ => {}
         }
-        self.heard.clear();
+        out
     }
 
     /// The end of a run of which the log has none.
-    pub(crate) fn conclude(&mut self, out: &mut Vec<Said>) {
-        if self.stage == Stage::Over {
-            return;
+    pub(crate) fn conclude(&mut self) -> Vec<Frame> {
+        let mut out = Vec::new();
+        if self.stage != Stage::Over {
+            self.fail(&Fault::new(Category::Internal, "the log has no end of this run"), &mut out);
+            out.push(self.ended(None, EndStatus::Failed, json!({})));
+            self.stage = Stage::Over;
         }
-        self.fail(&Fault::new(Category::Internal, "the log has no end of this run"), out);
-        out.push(self.ended(None, EndStatus::Failed, json!({})));
-        self.stage = Stage::Over;
+        out
     }
 
     /// Keeps what later frames say.
@@ -134,7 +120,7 @@ impl RunWords {
         }
     }
 
-    fn start(&mut self, received: &PromptReceived<'_>, out: &mut Vec<Said>) {
+    fn start(&mut self, received: &PromptReceived<'_>, out: &mut Vec<Frame>) {
         let note = RunNote::read(received).unwrap_or_default();
         self.stage = Stage::Waiting;
         self.had_worker = self.has_worker;
@@ -161,7 +147,7 @@ impl RunWords {
         if let Some(mode) = note.permissions {
             start["permissions"] = json!(mode);
         }
-        out.push(Said::new("start", &start));
+        out.push(Frame::named("start", &start));
         self.status(UiStatus { label: "initializing".to_owned(), ..UiStatus::default() }, out);
         if let Some(mode) = note.permissions {
             let (label, detail) = ("permissions".to_owned(), Some(settings::told(mode).to_owned()));
@@ -172,7 +158,7 @@ impl RunWords {
         }
     }
 
-    fn dropped(&mut self, dropped: PromptDropped, out: &mut Vec<Said>) {
+    fn dropped(&mut self, dropped: PromptDropped, out: &mut Vec<Frame>) {
         let status = match dropped.reason {
             DropReason::Interrupted => {
                 self.fail(&never_began(), out);
@@ -184,17 +170,17 @@ impl RunWords {
         self.stage = Stage::Over;
     }
 
-    fn tell(&mut self, event: &Event, out: &mut Vec<Said>) {
-        for one in std::mem::take(&mut self.heard) {
+    fn tell(&mut self, heard: Vec<UiEvent>, event: &Event, out: &mut Vec<Frame>) {
+        for one in heard {
             match one {
                 UiEvent::Start(start) => self.tell_model(start.model, out),
                 UiEvent::Agent(AgentUpdate::Status(status)) if status.label == "model" => {
                     self.tell_model(status.model, out);
                 }
                 UiEvent::Agent(AgentUpdate::Status(status)) => self.status(status, out),
-                UiEvent::Agent(update) => out.push(Said::new("agent", &update)),
+                UiEvent::Agent(update) => out.push(Frame::named("agent", &update)),
                 UiEvent::Stderr { chunk } => {
-                    out.push(Said::new("stderr", &json!({ "chunk": chunk })));
+                    out.push(Frame::named("stderr", &json!({ "chunk": chunk })));
                 }
                 UiEvent::Error(UiError { message, error }) if event.kind == Kind::TurnEnded => {
                     let UiErrorDetail { code: category, details: remedy, .. } = error;
@@ -208,34 +194,34 @@ impl RunWords {
     }
 
     /// The model that the agent uses, in every run once.
-    fn tell_model(&mut self, model: Option<String>, out: &mut Vec<Said>) {
+    fn tell_model(&mut self, model: Option<String>, out: &mut Vec<Frame>) {
         if model.is_some() && model != self.model_told {
             let label = "model".to_owned();
             self.status(UiStatus { label, model, ..UiStatus::default() }, out);
         }
     }
 
-    fn status(&mut self, status: UiStatus, out: &mut Vec<Said>) {
+    fn status(&mut self, status: UiStatus, out: &mut Vec<Frame>) {
         if status.model.is_some() {
             self.model_told.clone_from(&status.model);
         }
-        out.push(Said::new("agent", &AgentUpdate::Status(status)));
+        out.push(Frame::named("agent", &AgentUpdate::Status(status)));
     }
 
-    fn warn(&mut self, message: String, out: &mut Vec<Said>) {
+    fn warn(&mut self, message: String, out: &mut Vec<Frame>) {
         let label = "warning".to_owned();
         self.status(UiStatus { label, detail: Some(message), ..UiStatus::default() }, out);
     }
 
     /// The front end cannot answer; whoever can does it under `/v1`.
-    fn tell_question(&mut self, event: &Event, out: &mut Vec<Said>) {
+    fn tell_question(&mut self, event: &Event, out: &mut Vec<Frame>) {
         if event.asked_person().is_some() {
             let label = "waiting_for_permission".to_owned();
             self.status(UiStatus { label, ..UiStatus::default() }, out);
         }
     }
 
-    fn fail(&mut self, fault: &Fault, out: &mut Vec<Said>) {
+    fn fail(&mut self, fault: &Fault, out: &mut Vec<Frame>) {
         if std::mem::replace(&mut self.has_error, true) {
             return;
         }
@@ -248,10 +234,10 @@ impl RunWords {
         if let Some(remedy) = remedy {
             error["details"] = json!(remedy);
         }
-        out.push(Said::new("error", &json!({ "message": message, "error": error })));
+        out.push(Frame::named("error", &json!({ "message": message, "error": error })));
     }
 
-    fn end(&mut self, end: &UiEnd, out: &mut Vec<Said>) {
+    fn end(&mut self, end: &UiEnd, out: &mut Vec<Frame>) {
         if end.status == EndStatus::Failed {
             let message = end.failure_detail.as_deref().unwrap_or("the run failed");
             self.fail(&Fault::new(end.failure_category.unwrap_or_default(), message), out);
@@ -264,7 +250,7 @@ impl RunWords {
         out.push(self.ended(end.code, end.status, more));
     }
 
-    fn ended(&self, code: Option<i32>, status: EndStatus, more: Value) -> Said {
+    fn ended(&self, code: Option<i32>, status: EndStatus, more: Value) -> Frame {
         let code = match status {
             EndStatus::Failed => code.or(Some(1)),
             _ => code,
@@ -277,7 +263,7 @@ impl RunWords {
                 end[name] = value;
             }
         }
-        Said::new("end", &end)
+        Frame::named("end", &end)
     }
 }
 

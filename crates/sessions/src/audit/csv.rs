@@ -5,7 +5,7 @@
 //! characters that a terminal would act on are shown instead.
 
 use super::Row;
-use crate::projection::sanitize;
+use projection::sanitize;
 
 const COLUMNS: [&str; 22] = [
     "time",

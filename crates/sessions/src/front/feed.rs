@@ -17,9 +17,9 @@ use super::introduction::Abilities;
 use super::refusal;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
-use crate::projection::{AcpReplay, Pace, TerminalsAsText};
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
 use bus::connection::{CallError, Connection, Outcome};
+use projection::{AcpReplay, Pace, TerminalsAsText};
 
 /// Events read at once.
 const PAGE: usize = 256;

@@ -12,9 +12,9 @@ use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
 use crate::open::{self, Notes, OpenError, Opened, Terms};
 use crate::permission::Decider;
-use crate::projection::{AcpReplay, TerminalsAsText};
 use crate::session::ServedBy;
 use bus::connection::Outcome;
+use projection::{AcpReplay, TerminalsAsText};
 
 /// Events read at once while replaying.
 const PAGE: usize = 256;

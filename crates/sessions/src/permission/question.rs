@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use projection::{ACTING_KINDS, plain_yes};
 use roots::Forbidden;
 use serde_json::Value;
 
@@ -57,9 +58,7 @@ const MAX_OPTION_BYTES: usize = 64 << 10;
 pub(super) const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 /// Members of the input of a tool that writes a file, beside its path.
 const WRITTEN_TEXTS: [&str; 3] = ["content", "before", "after"];
-const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 pub(super) const ALLOW_ONCE: &str = "allow_once";
-const ALLOW_ALWAYS: &str = "allow_always";
 
 impl Question {
     /// Reads `params` of a request. `known` is what earlier updates said about the same
@@ -193,20 +192,6 @@ impl Question {
             && !self.paths.is_empty()
             && self.paths.iter().all(|path| is_inside(path) && is_plain(path))
     }
-}
-
-/// Which of the options a plain yes to this one thing means: the first that allows once. `kind` is
-/// the tool's. There is none where several allow once and nothing says that they are grants: the
-/// model asks the user something then, and each option is an answer.
-pub fn plain_yes<'a>(
-    kind: &str,
-    options: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
-) -> Option<usize> {
-    let mut options = options.into_iter();
-    // No answer to a question lasts.
-    let is_grant = ACTING_KINDS.contains(&kind) || options.clone().any(|kind| kind == ALLOW_ALWAYS);
-    let is_alone = options.clone().filter(|kind| *kind == ALLOW_ONCE).count() == 1;
-    options.position(|kind| kind == ALLOW_ONCE).filter(|_| is_grant || is_alone)
 }
 
 /// Whether a path that is a pattern may mean `own`, what is in it, or what is around it.

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use wire::{Json, RpcError};
 
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, resolved};
-use crate::shell;
+use projection::command_line;
 
 /// The method by which an agent tells what it is about to do by itself.
 pub(super) const CHECK: &str = "_switchyard/check";
@@ -182,10 +182,10 @@ impl Argv {
             return Err(RpcError::invalid_params(error));
         }
         let setting = |one: &Variable| {
-            format!("{}={}", one.name, shell::joined(std::iter::once(one.value.as_str())))
+            format!("{}={}", one.name, command_line(std::iter::once(one.value.as_str())))
         };
         let settings: Vec<String> = self.env.iter().map(setting).collect();
-        let args = shell::joined(self.args.iter().map(String::as_str));
+        let args = command_line(self.args.iter().map(String::as_str));
         let line = |command: &str| {
             let words = settings.iter().map(String::as_str).chain([command, &args]);
             words.collect::<Vec<_>>().join(" ")

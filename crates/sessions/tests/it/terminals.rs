@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use projection::{Reader, Style, Text, Ui, UiEvent};
 use serde_json::Value;
-use sessions::projection::{Style, TextRenderer, Ui, UiEvent};
 use wire::{Event, Kind};
 
 use crate::stage::{Session, Stage, is_alive, quiet};
@@ -60,15 +60,15 @@ async fn output_is_logged_while_the_command_runs_and_its_end_before_the_turns() 
 
     // What people and pages are told of it.
     let style = Style { color: false, width: 80, verbose: false, show_thinking: false };
-    let (mut text, mut renderer) = (String::new(), TextRenderer::new(style));
-    let (mut ui, mut pages) = (Vec::new(), Ui::new());
+    let (mut text, mut renderer) = (String::new(), Reader::new(Text::new(style)));
+    let (mut ui, mut pages) = (Vec::new(), Reader::<Ui>::default());
     for event in &events {
         renderer.project(event, &mut text);
         pages.project(event, &mut ui);
     }
     assert!(text.contains("failed with exit code 3\n  first\n  second\n"), "{text}");
     let result = ui.iter().find_map(|event| match event {
-        UiEvent::Agent(sessions::projection::AgentUpdate::ToolResult { content, .. }) => {
+        UiEvent::Agent(projection::AgentUpdate::ToolResult { content, .. }) => {
             Some(content.clone())
         }
         _ => None,

@@ -3,9 +3,8 @@
 //! The options stand numbered below the question; `y` is the one that a plain yes means, `n` the
 //! one that rejects this once, where there is exactly one of the kind.
 
+use projection::{Reader, Style, Text, plain_yes, sanitize_line};
 use serde_json::Value;
-use sessions::permission::plain_yes;
-use sessions::projection::{Style, TextRenderer, sanitize_line};
 use sessions::session::Answer;
 use wire::{Event, Kind};
 
@@ -107,7 +106,7 @@ fn only<'a, 'b>(options: &'a [&'b Value], kind: &str) -> Option<&'a &'b Value> {
 /// Questions with all that they are about, for who asks to see it.
 #[derive(Debug)]
 pub(crate) struct Whole {
-    renderer: TextRenderer,
+    text: Reader<Text>,
 }
 
 impl Whole {
@@ -118,7 +117,7 @@ impl Whole {
             verbose: false,
             show_thinking: false,
         };
-        Self { renderer: TextRenderer::new(style).whole() }
+        Self { text: Reader::new(Text::new(style).whole()) }
     }
 
     /// Sees every event. The text of a question, if it is longer than what was shown of it.
@@ -133,10 +132,9 @@ impl Whole {
         if !is_about_tools {
             return None;
         }
-        let mut text = String::new();
-        self.renderer.project(event, &mut text);
-        let is_long = event.kind == Kind::PermissionRequested && self.renderer.is_question_long();
-        is_long.then_some(text)
+        let text = self.text.read(event);
+        let is_question = event.kind == Kind::PermissionRequested;
+        (is_question && self.text.projection().is_question_long()).then_some(text)
     }
 }
 

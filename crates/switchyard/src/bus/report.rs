@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use bus::switch::{Restart, Start};
+use projection::sanitize;
 use serde_json::{Value, json};
-use sessions::projection::sanitize;
 
 use super::file::{BusFile, Form, Wrong};
 use super::limits_table::{Changed, changed};

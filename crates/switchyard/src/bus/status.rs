@@ -110,7 +110,7 @@ pub(super) fn text(status: &Value, paint: Paint) -> String {
         }
         text.push('\n');
         if let Some(why) = pool["lastFailure"].as_str() {
-            let _ = writeln!(text, "  last failure: {}", sessions::projection::sanitize(why));
+            let _ = writeln!(text, "  last failure: {}", projection::sanitize(why));
         }
         let workers = pool["workers"].as_array().map(Vec::as_slice).unwrap_or_default();
         if workers.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sessions::budget::Limit;
+use wire::event::Limit;
 use wire::event::{DecidedBy, PermissionResolved, StopReason};
 use wire::{Event, Fault, Own, Seq, TurnId};
 
@@ -70,7 +70,7 @@ impl Seen {
         let fault = self.end.as_ref().and_then(|end| end.fault.as_ref());
         let Some(Fault { message, remedy, .. }) = fault else { return };
         let hint = remedy.as_ref().map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
-        terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}{hint}")));
+        terminal::say(&projection::sanitize(&format!("switchyard: {message}{hint}")));
     }
 
     fn was_refused(&self) -> bool {

@@ -12,9 +12,9 @@ use opentelemetry::trace::{Span as _, SpanKind, Status, TraceContextExt as _, Tr
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
+use projection::Usage;
 use server::secrets::Secrets;
 use sessions::observer::{Observer, Prompted, Step, StepWatch, ToolCall, TraceContext, TurnWatch};
-use sessions::projection::Usage;
 use wire::event::{StopReason, TurnEnded};
 
 /// Tool calls of one turn that get a span.
@@ -47,7 +47,7 @@ impl Spans {
 
 /// What agents and clients write, fit to be shown.
 fn shown(secrets: &Secrets, text: &str) -> String {
-    sessions::projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
+    projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
 }
 
 impl Observer for Spans {

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
-use super::{RunWords, Said};
+use super::{Frame, RunWords};
 
 fn own() -> TurnId {
     TurnId::derived(&[b"own"])
@@ -29,12 +29,9 @@ fn log(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<Event> {
 
 fn told(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<(&'static str, Value)> {
     let mut words = RunWords::new(own());
-    let mut out = Vec::new();
-    for event in log(lines) {
-        words.hear(&event, &mut out);
-    }
-    words.conclude(&mut out);
-    out.into_iter().map(|Said { name, data }| (name, data.read().unwrap())).collect()
+    let mut out: Vec<Frame> = log(lines).iter().flat_map(|event| words.hear(event)).collect();
+    out.extend(words.conclude());
+    out.into_iter().map(|frame| (frame.name.unwrap(), frame.data.read().unwrap())).collect()
 }
 
 fn created() -> (Option<TurnId>, &'static str, Value) {

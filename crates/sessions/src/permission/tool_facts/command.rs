@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::named::expanded;
-use crate::shell;
+use projection::command_line;
 
 /// Members that hold one, in small letters and without what joins words.
 const MEMBERS: [&str; 12] = [
@@ -249,7 +249,7 @@ fn joined(value: &Value) -> Option<String> {
     let words = value.as_array()?;
     let texts = words.iter().filter_map(Value::as_str);
     let is_blank = texts.clone().all(|text| text.trim().is_empty());
-    (!words.is_empty()).then(|| if is_blank { String::new() } else { shell::joined(texts) })
+    (!words.is_empty()).then(|| if is_blank { String::new() } else { command_line(texts) })
 }
 
 /// The words of one command; if the first is no program, they are lines as well.
@@ -265,7 +265,7 @@ fn environment(input: &Value) -> Option<String> {
     let given = ENVIRONMENTS.iter().map(|name| &input[*name]);
     let pairs: Vec<(String, String)> = given.flat_map(pairs).collect();
     let setting = |(name, value): &(String, String)| {
-        format!("{name}={}", shell::joined(std::iter::once(value.as_str())))
+        format!("{name}={}", command_line(std::iter::once(value.as_str())))
     };
     let settings: Vec<String> = pairs.iter().map(setting).collect();
     (!settings.is_empty()).then(|| settings.join(" "))

@@ -1,0 +1,70 @@
+//! The agent's answer and nothing else.
+//!
+//! In: what changes. Out: the text of the agent's messages as it streams. For a pipe the
+//! text is left as it is; for a terminal it is made safe first.
+//!
+//! Some agents say why a turn failed as if it were their answer. It is none, so the last piece
+//! waits until it is known what follows, and is left out if the end of the turn says the same.
+
+use wire::Own;
+
+use super::conversation::{Change, Conversation, Projection};
+use super::sanitize::Sanitizer;
+
+/// A log as the agent's answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Present when the reader is a terminal.
+    sanitizer: Option<Sanitizer>,
+    /// The last piece, not written yet.
+    held: String,
+}
+
+impl Answer {
+    pub fn new(is_terminal: bool) -> Self {
+        Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
+    }
+
+    /// Writes what waits: nothing will follow.
+    pub fn finish(&mut self, out: &mut String) {
+        let text = std::mem::take(&mut self.held);
+        match &mut self.sanitizer {
+            Some(sanitizer) => sanitizer.push(&text, out),
+            None => out.push_str(&text),
+        }
+    }
+}
+
+impl Projection for Answer {
+    type Out = String;
+
+    fn tell(&mut self, change: Change<'_>, _now: &Conversation, out: &mut String) {
+        match change {
+            Change::Answer { text, .. } => {
+                self.finish(out);
+                self.held = text;
+            }
+            Change::TurnEnded(end) => {
+                if end.is_said {
+                    self.held.clear();
+                }
+                self.finish(out);
+                if let Some(sanitizer) = &mut self.sanitizer {
+                    sanitizer.finish(out);
+                }
+            }
+            // An answer that goes on after this, or a person who is asked and sees all that was said.
+            // What else may come at any moment, between a failure and the end of its turn too: usage,
+            // titles, commands, what Switchyard notes.
+            Change::Thought { .. }
+            | Change::CallSeen(_)
+            | Change::Planned { .. }
+            | Change::Asked(_) => self.finish(out),
+            Change::Own(own) if matches!(*own, Own::ElicitationRequested(_)) => self.finish(out),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

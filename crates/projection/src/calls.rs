@@ -1,0 +1,351 @@
+//! Puts tool calls together from the pieces agents send.
+//!
+//! In: the fields of `tool_call`, `tool_call_update` or of the `toolCall` a permission
+//! question is about; any of them may be the first that is heard of a call. Out: the call
+//! as it is known so far. A field that is missing or null leaves what was known. A call
+//! belongs to the turn it was first seen in; the same id in another turn is another call.
+
+use std::collections::HashMap;
+
+use wire::{Json, Millis, TurnId};
+
+use super::content::{Block, blocks, parent_call};
+use super::json::{Node, Object};
+use super::shell::command_line;
+
+/// How far a call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub(crate) fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        Some(match word {
+            "pending" => Self::Pending,
+            "in_progress" => Self::InProgress,
+            "completed" => Self::Completed,
+            "failed" => Self::Failed,
+            "cancelled" => Self::Cancelled,
+            _ => return None,
+        })
+    }
+}
+
+/// A piece of a tool's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text(String),
+    Diff(FileDiff),
+    /// A terminal, by its id; what was printed in it is not here.
+    Terminal(String),
+    /// Something that is none of these, described.
+    Other(String),
+}
+
+/// A file before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FileDiff {
+    pub(crate) path: String,
+    pub(crate) change: Change,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    Texts {
+        old: Option<String>,
+        new: String,
+    },
+    /// A patch that the agent has made itself.
+    Patch(String),
+}
+
+/// A tool call as it is known so far.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) first_seen: Millis,
+    /// It had ended when it was first heard of.
+    pub(crate) is_orphan: bool,
+    /// Its turn ended before it did.
+    pub(crate) is_left_open: bool,
+    is_end_told: bool,
+    n_media: usize,
+    /// The call on whose behalf a sub-agent makes this one.
+    pub(crate) parent: Option<String>,
+    pub(crate) status: Option<Status>,
+    pub(crate) name: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) output: Vec<Output>,
+    pub(crate) paths: Vec<String>,
+    pub(crate) raw_input: Option<Json>,
+    pub(crate) raw_output: Option<Json>,
+}
+
+impl ToolCall {
+    pub(crate) fn is_ended(&self) -> bool {
+        self.status.is_some_and(Status::is_terminal)
+    }
+
+    /// Whether the agent may still be writing the input. Some agents open a call as
+    /// `pending` with part of its input and fill in the rest, so what is told only once has
+    /// to wait; a call that has output, or is not said to be pending, is past that.
+    fn is_being_written(&self) -> bool {
+        self.status == Some(Status::Pending) && self.output.is_empty()
+    }
+
+    /// Whether enough is known to say what it is about.
+    pub(crate) fn is_telling(&self) -> bool {
+        (self.input().is_some() || !self.paths.is_empty()) && !self.is_being_written()
+    }
+
+    /// The input as an object with members, once there is one.
+    pub(crate) fn input(&self) -> Option<&Json> {
+        self.raw_input.as_ref().filter(|input| !Node::of(*input).object().is_empty())
+    }
+
+    /// What the tool is called: its own name, or the next best thing.
+    pub(crate) fn name(&self) -> &str {
+        let kind = self.kind.as_ref().filter(|kind| *kind != "other");
+        self.name.as_ref().or(kind).or(self.title.as_ref()).map_or("tool", |name| name)
+    }
+
+    /// A string member of the input, such as `command`.
+    pub(crate) fn input_words(&self, key: &str) -> Option<String> {
+        let input = Node::of(self.raw_input.as_ref()?).object();
+        input.words(key).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The command line of a call that runs one, whether given as a string or as an argv.
+    pub(crate) fn command(&self) -> Option<String> {
+        let input = Node::of(self.raw_input.as_ref()?).object();
+        ["command", "cmd"].iter().find_map(|key| {
+            let value = input.get(key)?;
+            let words: Vec<_> = value.items().into_iter().filter_map(Node::text).collect();
+            let line = match &*words {
+                [] => value.text()?.into_owned(),
+                // Agents that have one string may wrap it in a list.
+                [line] => line.clone().into_owned(),
+                words => command_line(words.iter().map(AsRef::as_ref)),
+            };
+            (!line.trim().is_empty()).then_some(line)
+        })
+    }
+
+    /// The output that came outside `content`: a string as it is, anything else as JSON.
+    pub(crate) fn raw_output_text(&self) -> Option<String> {
+        let node = Node::of(self.raw_output.as_ref()?);
+        Some(node.text().map_or_else(|| node.raw().to_owned(), std::borrow::Cow::into_owned))
+    }
+
+    fn merge(&mut self, fields: &Object<'_>) {
+        let keep = |slot: &mut Option<String>, key| {
+            if let Some(words) = fields.words(key) {
+                *slot = Some(words.into_owned());
+            }
+        };
+        keep(&mut self.name, "name");
+        keep(&mut self.title, "title");
+        keep(&mut self.kind, "kind");
+        // Nothing is made on its own behalf.
+        let parent = parent_call(fields).filter(|parent| *parent != self.id);
+        self.parent = parent.or(self.parent.take());
+        if let Some(status) = fields.text("status").and_then(|word| Status::read(&word)) {
+            // What has ended has ended: a straggler does not open it again.
+            if !self.is_ended() {
+                self.status = Some(status);
+            }
+        }
+        if let Some(content) = fields.get("content") {
+            self.output = content.items().into_iter().flat_map(read_output).collect();
+        }
+        if let Some(locations) = fields.get("locations") {
+            let path = |node: Node<'_>| node.object().words("path").map(Into::into);
+            self.paths = locations.items().into_iter().filter_map(path).collect();
+        }
+        if let Some(input) = fields.get("rawInput") {
+            self.raw_input = Some(input.to_json());
+        }
+        if let Some(output) = fields.get("rawOutput") {
+            self.raw_output = Some(output.to_json());
+        }
+    }
+}
+
+fn read_output(node: Node<'_>) -> Vec<Output> {
+    let fields = node.object();
+    match fields.text("type").as_deref() {
+        Some("diff") => {
+            let patch = fields.object("patch").text("text");
+            let change = match patch {
+                Some(patch) => Change::Patch(patch.into_owned()),
+                None => Change::Texts {
+                    old: fields.text("oldText").map(Into::into),
+                    new: fields.text("newText").unwrap_or_default().into_owned(),
+                },
+            };
+            let path = fields.text("path").unwrap_or_default().into_owned();
+            vec![Output::Diff(FileDiff { path, change })]
+        }
+        Some("terminal") => {
+            let id = fields.label("terminalId").unwrap_or_default();
+            vec![Output::Terminal(id.into_owned())]
+        }
+        // Some agents leave the wrapper out and send the block itself.
+        Some("content") => blocks(fields.get("content")).iter().filter_map(read_block).collect(),
+        _ => read_block(&Block::of(node)).into_iter().collect(),
+    }
+}
+
+fn read_block(block: &Block<'_>) -> Option<Output> {
+    match block.text() {
+        Some(text) => Some(Output::Text(text.into_owned())),
+        None => block.describe().map(Output::Other),
+    }
+}
+
+/// A call of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallKey(usize);
+
+/// What tells of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sighting {
+    Call,
+    Update,
+    Question,
+}
+
+/// The calls of a session, in the order they were first seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calls {
+    all: Vec<ToolCall>,
+    by_id: HashMap<(Option<TurnId>, String), CallKey>,
+    /// Those before this one are of earlier turns and have given up their contents.
+    current_from: usize,
+    /// Those that have not begun, as too little is known of them.
+    waiting: Vec<CallKey>,
+}
+
+impl Calls {
+    pub(crate) fn get(&self, CallKey(index): CallKey) -> &ToolCall {
+        // A key is made when its call is kept, and no call is ever removed.
+        &self.all[index]
+    }
+
+    fn get_mut(&mut self, CallKey(index): CallKey) -> &mut ToolCall {
+        &mut self.all[index]
+    }
+
+    pub(crate) fn find(&self, turn: Option<TurnId>, id: &str) -> Option<CallKey> {
+        self.by_id.get(&(turn, id.to_owned())).copied()
+    }
+
+    /// Adds what `fields` say about their call.
+    pub(crate) fn merge(
+        &mut self,
+        turn: Option<TurnId>,
+        fields: &Object<'_>,
+        sighting: Sighting,
+        at: Millis,
+    ) -> CallKey {
+        let id = fields.label("toolCallId").unwrap_or_default().into_owned();
+        let next = CallKey(self.all.len());
+        let key = *self.by_id.entry((turn, id.clone())).or_insert(next);
+        if key == next {
+            self.all.push(ToolCall::new(id, turn, at));
+            self.waiting.push(key);
+        }
+        let call = self.get_mut(key);
+        call.merge(fields);
+        // The result of a call that nobody has seen start.
+        call.is_orphan |= key == next && sighting == Sighting::Update && call.is_ended();
+        key
+    }
+
+    /// Whether it begins with this.
+    pub(crate) fn begin(&mut self, key: CallKey) -> bool {
+        let place = self.waiting.iter().position(|waiting| *waiting == key);
+        place.map(|place| self.waiting.remove(place)).is_some()
+    }
+
+    /// Those that begin with this.
+    pub(crate) fn begin_all(&mut self) -> Vec<CallKey> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Whether its end has not been told.
+    pub(crate) fn end(&mut self, key: CallKey) -> bool {
+        !std::mem::replace(&mut self.get_mut(key).is_end_told, true)
+    }
+
+    /// The calls of the turn that ends of which nobody has said how they ended.
+    pub(crate) fn leave_open(&mut self) -> Vec<CallKey> {
+        let current = (self.current_from..self.all.len()).map(CallKey);
+        let open: Vec<_> = current.filter(|key| !self.get(*key).is_end_told).collect();
+        for key in &open {
+            self.get_mut(*key).is_left_open = true;
+        }
+        open
+    }
+
+    /// What of a call's images and sounds was not told; each piece of a call repeats those before.
+    pub(crate) fn new_media<T>(&mut self, key: CallKey, media: Vec<T>) -> Vec<T> {
+        let call = self.get_mut(key);
+        let n_told = call.n_media;
+        call.n_media = n_told.max(media.len());
+        let is_over = call.is_end_told;
+        media.into_iter().skip(n_told).filter(|_| !is_over).collect()
+    }
+
+    /// Lets go of what the calls held; their ids stay, so that a late update is known.
+    pub(crate) fn let_go(&mut self) {
+        for call in self.all.iter_mut().skip(self.current_from) {
+            *call = ToolCall {
+                status: call.status,
+                title: call.title.take(),
+                is_end_told: call.is_end_told,
+                is_orphan: call.is_orphan,
+                is_left_open: call.is_left_open,
+                ..ToolCall::new(std::mem::take(&mut call.id), call.turn, call.first_seen)
+            };
+        }
+        self.current_from = self.all.len();
+    }
+}
+
+impl ToolCall {
+    fn new(id: String, turn: Option<TurnId>, first_seen: Millis) -> Self {
+        Self {
+            id,
+            turn,
+            first_seen,
+            is_orphan: false,
+            is_left_open: false,
+            is_end_told: false,
+            n_media: 0,
+            parent: None,
+            status: None,
+            name: None,
+            title: None,
+            kind: None,
+            output: Vec::new(),
+            paths: Vec::new(),
+            raw_input: None,
+            raw_output: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Content blocks: what prompts, answers and the outputs of tools are made of.
+
+use std::borrow::Cow;
+
+use wire::{Event, Json};
+
+use super::json::{Node, Object};
+use super::media::{Media, decoded_len};
+
+/// The members of `update` in the payload of a `session/update`.
+pub(crate) fn update_of(event: &Event) -> Object<'_> {
+    Node::of(&event.payload).object().object("update")
+}
+
+/// Longest text that is shown inside of a line.
+const LONGEST_INLINE: usize = 200;
+
+/// A content block of a prompt, a message or a tool's output.
+#[derive(Debug)]
+pub struct Block<'a> {
+    pub(crate) node: Node<'a>,
+    fields: Object<'a>,
+}
+
+/// A file that a block carries or points to, when its name and size are known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) reference: String,
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) mime_type: Option<String>,
+}
+
+/// The blocks of a `content` or `prompt` member, which some agents send as one block, some
+/// as a list, and some as a bare string.
+pub(crate) fn blocks(content: Option<Node<'_>>) -> Vec<Block<'_>> {
+    let Some(node) = content else { return Vec::new() };
+    if node.is_list() {
+        node.items().into_iter().map(Block::of).collect()
+    } else {
+        vec![Block::of(node)]
+    }
+}
+
+/// The text of a message chunk; other blocks have none.
+pub(crate) fn chunk_text(update: &Object<'_>) -> String {
+    blocks(update.get("content")).iter().filter_map(Block::text).collect()
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn of(node: Node<'a>) -> Self {
+        Self { node, fields: node.object() }
+    }
+
+    pub(crate) fn text(&self) -> Option<Cow<'a, str>> {
+        match self.kind().as_deref() {
+            None | Some("text") => self.node.text().or_else(|| self.fields.text("text")),
+            Some(_) => None,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<File> {
+        let resource = self.fields.object("resource");
+        let holder = if resource.is_empty() { &self.fields } else { &resource };
+        let uri = holder.words("uri");
+        let name = self.fields.words("name").or_else(|| last_segment(uri.as_deref()?))?;
+        let size = holder.count("size").or_else(|| embedded_size(holder))?;
+        Some(File {
+            reference: uri.unwrap_or_else(|| name.clone()).into_owned(),
+            name: name.into_owned(),
+            size,
+            mime_type: holder.words("mimeType").map(Cow::into_owned),
+        })
+    }
+
+    /// The image or sound that the block holds.
+    pub(crate) fn media(&self) -> Option<Media<'a>> {
+        Media::of(&self.fields)
+    }
+
+    /// A short description of a block that is not text.
+    pub(crate) fn describe(&self) -> Option<String> {
+        let kind = self.kind().filter(|kind| kind != "text")?;
+        if let Some(media) = self.media() {
+            return Some(media.describe());
+        }
+        let resource = self.fields.object("resource");
+        let detail = ["name", "uri", "mimeType"]
+            .iter()
+            .find_map(|key| self.fields.words(key).or_else(|| resource.words(key)));
+        Some(match detail {
+            // An address may hold the whole file.
+            Some(detail) => format!("[{}: {}]", inline(&kind), inline(&detail)),
+            None => format!("[{}]", inline(&kind)),
+        })
+    }
+
+    /// Whether there is anything in it to tell of.
+    pub(crate) fn is_told(&self) -> bool {
+        self.kind().is_some_and(|kind| kind != "text") || self.file().is_some()
+    }
+
+    /// What tells one block that is not text from another, however it is written.
+    pub(crate) fn identity(&self) -> (String, Option<String>) {
+        let resource = self.fields.object("resource");
+        let uri = self.fields.words("uri").or_else(|| resource.words("uri"));
+        (self.kind().unwrap_or_default().into_owned(), uri.map(Cow::into_owned))
+    }
+
+    fn kind(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("type")
+    }
+}
+
+fn last_segment<'a>(uri: &str) -> Option<Cow<'a, str>> {
+    let path = uri.split(['?', '#']).next()?;
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    (!name.is_empty() && !name.ends_with(':')).then(|| Cow::Owned(name.to_owned()))
+}
+
+/// The size of what the block itself holds, as text or as base64.
+fn embedded_size(holder: &Object<'_>) -> Option<u64> {
+    if let Some(text) = holder.text("text") {
+        return Some(text.len() as u64);
+    }
+    let data = holder.text("data").or_else(|| holder.text("blob"))?;
+    Some(decoded_len(&data))
+}
+
+/// `text` as one line without control characters, and not too long for
+/// one: inline markdown stays that.
+pub(crate) fn inline(text: &str) -> String {
+    let text = text.replace(char::is_control, " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LONGEST_INLINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A block that is not text, in one line; not safe yet.
+pub fn describe_block(block: &Json) -> Option<String> {
+    Block::of(Node::of(block)).describe()
+}
+
+/// The call on whose behalf a sub-agent says or does what `fields` tell.
+pub(crate) fn parent_call(fields: &Object<'_>) -> Option<String> {
+    let meta = fields.object("_meta");
+    let parent = meta.object("claudeCode").words("parentToolUseId");
+    parent.or_else(|| meta.object("switchyard").words("parentToolCallId")).map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests;

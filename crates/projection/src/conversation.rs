@@ -1,0 +1,224 @@
+//! The one reading of a log: events in, what they change out.
+//!
+//! It knows what every vocabulary would otherwise have to find out for itself: which turn runs
+//! and that each ends once, what of an answer is new, what the pieces of a tool call come to, when
+//! enough is known of a call to speak of it, which error was told. What is over is let go, so it
+//! stays small however long the log is.
+
+mod change;
+mod reading;
+
+pub use change::Change;
+
+use wire::{Event, Fault, Millis, Seq, TurnId};
+
+use crate::calls::{CallKey, Calls, ToolCall};
+use crate::plan::PlanEntry;
+use crate::prompts::Prompts;
+use crate::question::OpenQuestions;
+use crate::retold::Retold;
+use crate::terminals::Terminals;
+use crate::turn::{Turn, TurnEnd};
+use crate::usage::Context;
+
+/// A session as its log has it, up to some event.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    seq: Seq,
+    at: Millis,
+    /// The turn that the event at hand belongs to.
+    event_turn: Option<TurnId>,
+    cwd: Option<String>,
+    turn: Option<Turn>,
+    last_ended: Option<TurnId>,
+    /// A turn has ended with the event at hand; what it held is let go with the next.
+    is_turn_over: bool,
+    prompts: Prompts,
+    calls: Calls,
+    terminals: Terminals,
+    questions: OpenQuestions,
+    plan: Vec<PlanEntry>,
+    context: Context,
+    retold: Retold,
+    /// The last piece of the answer.
+    last_words: String,
+    /// Errors of the running turn, which its end often repeats.
+    errors_told: Vec<String>,
+}
+
+/// A vocabulary: what somebody who reads a log in it is told.
+pub trait Projection {
+    type Out;
+
+    /// Tells of a change; `now` is the conversation after the event that brought it.
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Self::Out);
+}
+
+/// Reads a log in one vocabulary. A copy goes on from the same place.
+#[derive(Debug, Clone)]
+pub struct Reader<P> {
+    conversation: Conversation,
+    projection: P,
+}
+
+impl<P: Projection> Reader<P> {
+    pub fn new(projection: P) -> Self {
+        Self { conversation: Conversation::default(), projection }
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut P::Out) {
+        for change in self.conversation.apply(event) {
+            self.projection.tell(change, &self.conversation, out);
+        }
+    }
+
+    /// What the event gives.
+    pub fn read(&mut self, event: &Event) -> P::Out
+    where
+        P::Out: Default,
+    {
+        let mut out = P::Out::default();
+        self.project(event, &mut out);
+        out
+    }
+
+    /// Tells what waited for more to be known. Whoever shows a log as it grows calls this when
+    /// nothing has come for a moment: what is being done now is not told after it was done.
+    pub fn settle(&mut self, out: &mut P::Out) {
+        for change in self.conversation.settle() {
+            self.projection.tell(change, &self.conversation, out);
+        }
+    }
+
+    pub fn projection(&self) -> &P {
+        &self.projection
+    }
+
+    pub fn projection_mut(&mut self) -> &mut P {
+        &mut self.projection
+    }
+}
+
+impl<P: Projection + Default> Default for Reader<P> {
+    fn default() -> Self {
+        Self::new(P::default())
+    }
+}
+
+impl Conversation {
+    /// Number of the last event.
+    pub(crate) fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// Time of the last event.
+    pub(crate) fn at(&self) -> Millis {
+        self.at
+    }
+
+    /// The turn of the last event: its own, or else the one that runs.
+    pub(crate) fn event_turn(&self) -> Option<TurnId> {
+        self.event_turn.or(self.turn.as_ref().and_then(|turn| turn.id))
+    }
+
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    /// Where the session works.
+    pub(crate) fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+
+    pub(crate) fn call(&self, key: CallKey) -> &ToolCall {
+        self.calls.get(key)
+    }
+
+    /// A call of a turn by the agent's own id.
+    pub(crate) fn find_call(&self, turn: Option<TurnId>, id: &str) -> Option<&ToolCall> {
+        self.calls.find(turn, id).map(|key| self.calls.get(key))
+    }
+
+    pub(crate) fn terminals(&self) -> &Terminals {
+        &self.terminals
+    }
+
+    pub(crate) fn plan(&self) -> &[PlanEntry] {
+        &self.plan
+    }
+
+    /// How many tokens the model can see at once.
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        self.context.window
+    }
+
+    fn settle(&mut self) -> Vec<Change<'static>> {
+        let mut changes = Vec::new();
+        self.begin_waiting(&mut changes);
+        changes
+    }
+
+    /// The agent has gone on to something else, so there is no more to wait for.
+    fn begin_waiting(&mut self, changes: &mut Vec<Change<'_>>) {
+        let begin = |call| Change::CallBegan { call, is_asked: false };
+        changes.extend(self.calls.begin_all().into_iter().map(begin));
+    }
+
+    fn begin_call(&mut self, call: CallKey, is_asked: bool, changes: &mut Vec<Change<'_>>) {
+        if self.calls.begin(call) {
+            changes.push(Change::CallBegan { call, is_asked });
+        }
+    }
+
+    fn start_turn(&mut self, changes: &mut Vec<Change<'_>>) {
+        let id = self.event_turn;
+        let is_repeated = |turn: &Turn| id.is_none() || turn.id == id;
+        let has_ended = id.is_some() && id == self.last_ended;
+        if has_ended || self.turn.as_ref().is_some_and(is_repeated) {
+            return;
+        }
+        // The log lost the end of the turn before; its readers must not wait for it.
+        if let Some(turn) = &self.turn {
+            let lost = TurnEnd::lost(turn);
+            self.close_turn(lost, changes);
+        }
+        self.turn = Some(Turn { id, started: self.seq, since: self.at });
+        self.plan.clear();
+        self.errors_told.clear();
+        self.context.start_turn();
+        changes.push(Change::TurnStarted);
+    }
+
+    /// Ends the turn that runs, and what is still open in it.
+    fn close_turn(&mut self, end: TurnEnd, changes: &mut Vec<Change<'_>>) {
+        if end.has_begun || self.turn.is_none() {
+            self.begin_waiting(changes);
+            let outcome = end.outcome;
+            let leave = |call| Change::CallLeftOpen { call, outcome };
+            changes.extend(self.calls.leave_open().into_iter().map(leave));
+            self.is_turn_over = true;
+        }
+        if let Some(fault) = &end.fault {
+            self.fail(fault, end.is_said, changes);
+        }
+        if end.has_begun {
+            self.last_ended = end.turn;
+            self.turn = None;
+        }
+        self.errors_told.clear();
+        self.last_words.clear();
+        changes.push(Change::TurnEnded(Box::new(end)));
+    }
+
+    fn fail(&mut self, fault: &Fault, is_said: bool, changes: &mut Vec<Change<'_>>) {
+        if self.errors_told.contains(&fault.message) {
+            return;
+        }
+        self.begin_waiting(changes);
+        self.errors_told.push(fault.message.clone());
+        changes.push(Change::Failed { fault: fault.clone(), is_said });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Reads an event into a conversation.
+
+use wire::event::{PermissionRequested, TurnEnded};
+use wire::{Event, Own};
+
+use super::{Change, Conversation};
+use crate::calls::Sighting;
+use crate::content::{Block, blocks, chunk_text, parent_call, update_of};
+use crate::json::{Node, Object};
+use crate::plan;
+use crate::question::Question;
+use crate::turn::{Turn, TurnEnd, is_said};
+
+impl Conversation {
+    /// Takes in the next event of the log, and says what it changes.
+    pub fn apply<'e>(&mut self, event: &'e Event) -> Vec<Change<'e>> {
+        // Whoever was told of the end of a turn could still look at what happened in it.
+        if std::mem::take(&mut self.is_turn_over) {
+            self.calls.let_go();
+        }
+        (self.seq, self.at, self.event_turn) = (event.seq, event.at, event.turn);
+        let mut changes: Vec<_> =
+            self.prompts.project(event).into_iter().map(Change::Prompt).collect();
+        let added = self.retold.see(event);
+        match event.kind.update_name() {
+            Some(name) => self.update(name, &update_of(event), added, &mut changes),
+            None => {
+                if let Some(own) = event.own() {
+                    self.own_event(own, &mut changes);
+                }
+            }
+        }
+        changes
+    }
+
+    fn update<'e>(
+        &mut self,
+        name: &'e str,
+        update: &Object<'e>,
+        added: Option<String>,
+        changes: &mut Vec<Change<'e>>,
+    ) {
+        match name {
+            "agent_message_chunk" => self.answer(update, added, changes),
+            "agent_thought_chunk" => {
+                let text = chunk_text(update);
+                if !text.is_empty() {
+                    let parent = self.speaker(update, changes);
+                    changes.push(Change::Thought { text, parent });
+                }
+            }
+            "user_message_chunk" => {}
+            "tool_call" => self.see_call(update, Sighting::Call, changes),
+            "tool_call_update" => self.see_call(update, Sighting::Update, changes),
+            "plan" | "plan_update" => self.planned(update, changes),
+            name => {
+                if name == "usage_update" {
+                    self.context.update(update);
+                    self.begin_waiting(changes);
+                }
+                changes.push(Change::Update(name, update.clone()));
+            }
+        }
+    }
+
+    /// `added` is what its text adds to what was told.
+    fn answer<'e>(
+        &mut self,
+        update: &Object<'e>,
+        mut added: Option<String>,
+        changes: &mut Vec<Change<'e>>,
+    ) {
+        for block in blocks(update.get("content")) {
+            match block.text() {
+                Some(_) => {
+                    let Some(text) = added.take().filter(|text| !text.is_empty()) else { continue };
+                    let parent = self.speaker(update, changes);
+                    self.last_words.clone_from(&text);
+                    changes.push(Change::Answer { text, parent });
+                }
+                None if block.is_told() => {
+                    let parent = self.speaker(update, changes);
+                    changes.push(Change::AnswerBlock { block, parent });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Who says this: the call on whose behalf a sub-agent does, which has begun then.
+    fn speaker(&mut self, said: &Object<'_>, changes: &mut Vec<Change<'_>>) -> Option<String> {
+        self.begin_waiting(changes);
+        parent_call(said)
+    }
+
+    fn see_call<'e>(
+        &mut self,
+        fields: &Object<'e>,
+        sighting: Sighting,
+        changes: &mut Vec<Change<'e>>,
+    ) {
+        let turn = self.event_turn();
+        let key = self.calls.merge(turn, fields, sighting, self.at);
+        let parent = self.calls.get(key).parent.as_deref();
+        if let Some(parent) = parent.and_then(|parent| self.calls.find(turn, parent)) {
+            self.begin_call(parent, false, changes);
+        }
+        changes.push(Change::CallSeen(key));
+        let call = self.calls.get(key);
+        let is_ended = call.is_ended();
+        let is_asked = sighting == Sighting::Question;
+        let media = tool_blocks(fields).filter(|block| block.media().is_some());
+        let media: Vec<_> = media.collect();
+        if is_asked || is_ended || call.is_telling() || !media.is_empty() {
+            self.begin_call(key, is_asked, changes);
+        }
+        let media = self.calls.new_media(key, media);
+        changes.extend(media.into_iter().map(|block| Change::CallMedia(key, block)));
+        if is_ended && self.calls.end(key) {
+            changes.push(Change::CallEnded(key));
+        }
+    }
+
+    fn planned(&mut self, update: &Object<'_>, changes: &mut Vec<Change<'_>>) {
+        let entries = plan::entries(update);
+        if entries == self.plan {
+            return;
+        }
+        self.begin_waiting(changes);
+        changes.push(Change::Planned { steps: plan::steps(&self.plan, &entries) });
+        self.plan = entries;
+    }
+
+    fn own_event<'e>(&mut self, own: Own<'e>, changes: &mut Vec<Change<'e>>) {
+        self.terminals.see(&own);
+        match own {
+            Own::TurnStarted(_) => return self.start_turn(changes),
+            Own::TurnEnded(ended) => return self.turn_ended(&ended, changes),
+            Own::Error(fault) => return self.fail(&fault, false, changes),
+            Own::PermissionRequested(asked) => return self.asked(&asked, changes),
+            Own::PermissionResolved(resolved) => {
+                let decision = self.questions.decide(resolved);
+                return changes.push(Change::Decided(Box::new(decision)));
+            }
+            Own::SessionCreated(ref created) => {
+                self.cwd = Some(created.cwd.clone()).filter(|cwd| !cwd.is_empty());
+            }
+            Own::ElicitationRequested(_) | Own::AgentQuiet(_) | Own::LimitReached(_) => {
+                self.begin_waiting(changes);
+            }
+            _ => {}
+        }
+        let dropped = match &own {
+            Own::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
+            _ => None,
+        };
+        changes.push(Change::Own(Box::new(own)));
+        // Whoever waits for the answer to a prompt is told that there is none.
+        if let Some(reason) = dropped {
+            self.start_turn(changes);
+            if let Some(turn) = &self.turn {
+                let end = TurnEnd::dropped(turn, reason);
+                self.close_turn(end, changes);
+            }
+        }
+    }
+
+    fn asked<'e>(&mut self, asked: &PermissionRequested<'e>, changes: &mut Vec<Change<'e>>) {
+        let request = Node::of(asked.request).object();
+        let call = request.object("toolCall");
+        let mut key = None;
+        // A question of our own is about no tool.
+        if asked.limit.is_some() || call.is_empty() {
+            self.begin_waiting(changes);
+        } else {
+            self.see_call(&call, Sighting::Question, changes);
+            let id = call.label("toolCallId").unwrap_or_default();
+            key = self.calls.find(self.event_turn(), &id);
+        }
+        let question = Question::read(asked, &request, key);
+        self.questions.ask(&question);
+        changes.push(Change::Asked(Box::new(question)));
+    }
+
+    fn turn_ended(&mut self, ended: &TurnEnded<'_>, changes: &mut Vec<Change<'_>>) {
+        let id = self.event_turn;
+        let is_its = |turn: &&Turn| id.is_none() || turn.id.is_none() || turn.id == id;
+        let turn = self.turn.as_ref().filter(is_its);
+        if turn.is_none() && id.is_some() && id == self.last_ended {
+            return;
+        }
+        let mut end = TurnEnd::of(ended, turn, id, self.at);
+        end.cost_usd = end.cost_usd.or_else(|| self.context.turn_cost_usd());
+        let message = end.fault.as_ref().map(|fault| fault.message.as_str());
+        end.is_said = message.is_some_and(|message| is_said(&self.last_words, message));
+        self.close_turn(end, changes);
+    }
+}
+
+/// The content blocks of a tool's output.
+fn tool_blocks<'e>(fields: &Object<'e>) -> impl Iterator<Item = Block<'e>> {
+    // Some agents leave the wrapper out and send the block itself.
+    fields.items("content").into_iter().flat_map(|node| match node.object().get("content") {
+        Some(wrapped) => blocks(Some(wrapped)),
+        None => vec![Block::of(node)],
+    })
+}

@@ -1,0 +1,200 @@
+//! The log as session envelopes: `{id, time, role, turn?, ev: {t: …}}`.
+//!
+//! In: what changes. Out: a flat stream of envelopes. Turns never overlap and every start
+//! has one end; a tool call starts at most once and ends once, at the latest with its turn;
+//! times never go back. All ids are cuid2 derived from the log, so that the same log read
+//! again gives the same ids.
+
+mod subagents;
+mod tools;
+mod types;
+
+pub use types::{Envelope, EnvelopeUsage, Ev, Role, TurnStatus};
+
+use wire::{CallId, Fault, Own, Seq, TurnId};
+
+use super::content::{Block, File};
+use super::conversation::{Change, Conversation, Projection};
+use super::prompts::Said;
+use super::turn::{Turn, TurnEnd};
+use super::usage::limit_words;
+use subagents::Subagents;
+
+/// A log as session envelopes.
+#[derive(Debug, Clone)]
+pub struct Envelopes {
+    session: String,
+    /// The turn that runs, by an id of ours if it has none.
+    active: Option<TurnId>,
+    last_time: i64,
+    /// The last event that gave envelopes, and how many.
+    seq: Seq,
+    n_of_event: u64,
+    subagents: Subagents,
+}
+
+impl Projection for Envelopes {
+    type Out = Vec<Envelope>;
+
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<Envelope>) {
+        match change {
+            Change::Prompt(said) => self.prompt(&said, now, out),
+            Change::TurnStarted => self.start_turn(now, out),
+            Change::Answer { text, parent } => {
+                self.say(parent, Ev::Text { text, thinking: false }, now, out);
+            }
+            Change::AnswerBlock { block, parent } => {
+                if let Some(ev) = block_ev(&block).or_else(|| media_ev(&block)) {
+                    self.say(parent, ev, now, out);
+                }
+            }
+            Change::Thought { text, parent } => {
+                self.say(parent, Ev::Text { text, thinking: true }, now, out);
+            }
+            Change::CallSeen(call) => self.call_seen(now.call(call), now, out),
+            Change::CallBegan { call, .. } => self.start_call(now.call(call), now, out),
+            Change::CallMedia(call, block) => self.call_media(now.call(call), &block, now, out),
+            Change::CallEnded(call) => self.end_call(now.call(call), now, out),
+            Change::CallLeftOpen { call, .. } => self.leave_call(now.call(call), now, out),
+            Change::Planned { .. } => self.plan(now, out),
+            Change::Failed { fault, .. } if self.active.is_some() => self.error(&fault, now, out),
+            Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, now, out),
+            Change::Own(own) => {
+                if let Own::LimitReached(reached) = *own {
+                    self.remark(format!("Paused: {}", limit_words(&reached)), now, out);
+                }
+            }
+            Change::Asked(_)
+            | Change::Decided(_)
+            | Change::Failed { .. }
+            | Change::TurnEnded(_)
+            | Change::Update(..) => {}
+        }
+    }
+}
+
+impl Envelopes {
+    /// `session` makes the ids of this log differ from those of any other.
+    pub fn new(session: impl Into<String>) -> Self {
+        Self {
+            session: session.into(),
+            active: None,
+            last_time: i64::MIN,
+            seq: Seq(0),
+            n_of_event: 0,
+            subagents: Subagents::default(),
+        }
+    }
+
+    fn prompt(&mut self, said: &Said, now: &Conversation, out: &mut Vec<Envelope>) {
+        for ev in said.blocks().iter().filter_map(block_ev) {
+            self.push(Role::User, said.turn, ev, now, out);
+        }
+    }
+
+    /// What the agent says, or the sub-agent that works for a call of its.
+    fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation, out: &mut Vec<Envelope>) {
+        let subagent = parent.map(|parent| self.subagent_of(&parent, now, out));
+        self.push_from(subagent, self.turn_of(now), ev, now, out);
+    }
+
+    fn remark(&mut self, text: String, now: &Conversation, out: &mut Vec<Envelope>) {
+        self.push(Role::Agent, self.turn_of(now), Ev::Service { text }, now, out);
+    }
+
+    fn start_turn(&mut self, now: &Conversation, out: &mut Vec<Envelope>) {
+        let Some(Turn { id, started, .. }) = now.turn() else { return };
+        let derived =
+            || TurnId::derived(&[self.session.as_bytes(), b"turn", &started.0.to_be_bytes()]);
+        let turn = id.unwrap_or_else(derived);
+        self.active = Some(turn);
+        self.push(Role::Agent, Some(turn), Ev::TurnStart {}, now, out);
+    }
+
+    fn end_turn(&mut self, end: TurnEnd, now: &Conversation, out: &mut Vec<Envelope>) {
+        let turn = self.active.take();
+        self.stop_subagents(now, out);
+        let (status, stop_reason) = (TurnStatus::from(end.outcome), end.stop_reason());
+        self.push(Role::Agent, turn, Ev::TurnEnd { status, stop_reason }, now, out);
+        if let Some(envelope) = out.last_mut() {
+            let window = now.context_window();
+            envelope.usage = end.usage.map(|usage| EnvelopeUsage::of(&usage, window));
+        }
+    }
+
+    fn plan(&mut self, now: &Conversation, out: &mut Vec<Envelope>) {
+        let lines = now.plan().iter();
+        let lines = lines.map(|entry| format!("{} {}", entry.mark(), entry.content));
+        let text = std::iter::once("Plan".to_owned()).chain(lines).collect::<Vec<_>>().join("\n");
+        self.remark(text, now, out);
+    }
+
+    fn error(&mut self, fault: &Fault, now: &Conversation, out: &mut Vec<Envelope>) {
+        let text = match &fault.remedy {
+            Some(remedy) => format!("Error: {}\n{remedy}", fault.message),
+            None => format!("Error: {}", fault.message),
+        };
+        self.remark(text, now, out);
+    }
+
+    /// Pushes what the agent says or does, or one of its sub-agents.
+    fn push_from(
+        &mut self,
+        subagent: Option<CallId>,
+        turn: Option<TurnId>,
+        ev: Ev,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        self.push(Role::Agent, turn, ev, now, out);
+        if let Some(envelope) = out.last_mut() {
+            envelope.subagent = subagent;
+        }
+    }
+
+    fn push(
+        &mut self,
+        role: Role,
+        turn: Option<TurnId>,
+        ev: Ev,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        if std::mem::replace(&mut self.seq, now.seq()) != now.seq() {
+            self.n_of_event = 0;
+        }
+        let (seq, index) = (self.seq.0.to_be_bytes(), self.n_of_event.to_be_bytes());
+        self.n_of_event += 1;
+        self.last_time = self.last_time.max(now.at().0);
+        let id = CallId::derived(&[self.session.as_bytes(), &seq, &index]);
+        let time = self.last_time;
+        out.push(Envelope { id, time, role, turn, usage: None, subagent: None, ev });
+    }
+
+    fn turn_of(&self, now: &Conversation) -> Option<TurnId> {
+        now.event_turn().or(self.active)
+    }
+}
+
+fn text_ev(text: String) -> Option<Ev> {
+    (!text.is_empty()).then_some(Ev::Text { text, thinking: false })
+}
+
+/// Text, or a file that is carried or pointed to.
+fn block_ev(block: &Block<'_>) -> Option<Ev> {
+    if let Some(text) = block.text() {
+        return text_ev(text.into_owned());
+    }
+    let file = block.file().or_else(|| block.media()?.file())?;
+    let File { reference, name, size, mime_type } = file;
+    Some(Ev::File { reference, name, size, mime_type })
+}
+
+/// An image or sound of the agent: the file, or where that is too large, a line about it.
+fn media_ev(block: &Block<'_>) -> Option<Ev> {
+    let media = block.media()?;
+    block_ev(block).or_else(|| Some(Ev::Service { text: media.describe() }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Tool calls as envelopes: one start, one end.
+//!
+//! In: calls that begin and end. Out: `tool-call-start`, and `tool-call-end` when it ends or its
+//! turn does. An end may stand alone, for a call that
+//! nobody has seen start; a start never does.
+
+use wire::{CallId, Json, TurnId};
+
+use super::{Envelope, Envelopes, Ev, media_ev};
+use crate::calls::ToolCall;
+use crate::content::{Block, inline};
+use crate::conversation::Conversation;
+
+impl Envelopes {
+    /// The start of a sub-agent stands before what it does.
+    pub(super) fn call_seen(
+        &mut self,
+        call: &ToolCall,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        if let Some(parent) = &call.parent {
+            self.subagent_of(parent, now, out);
+        }
+    }
+
+    pub(super) fn start_call(
+        &mut self,
+        call: &ToolCall,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        if call.is_orphan {
+            return;
+        }
+        let name = call.name();
+        let started = Ev::ToolCallStart {
+            call: self.call_id(call.turn, &call.id),
+            name: name.to_owned(),
+            title: inline(call.title.as_deref().unwrap_or(name)),
+            description: inline(&describe(call)),
+            args: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
+        };
+        self.push_from(self.subagent_behind(call), call.turn, started, now, out);
+    }
+
+    /// Images and sounds among what a tool gave back; the rest the protocol has no place for.
+    pub(super) fn call_media(
+        &mut self,
+        call: &ToolCall,
+        block: &Block<'_>,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        if let Some(ev) = media_ev(block) {
+            self.push_from(self.subagent_behind(call), call.turn, ev, now, out);
+        }
+    }
+
+    pub(super) fn end_call(
+        &mut self,
+        call: &ToolCall,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        if !call.is_left_open {
+            self.leave_call(call, now, out);
+            self.stop_subagent(call.turn, &call.id, now, out);
+        }
+    }
+
+    pub(super) fn leave_call(
+        &mut self,
+        call: &ToolCall,
+        now: &Conversation,
+        out: &mut Vec<Envelope>,
+    ) {
+        let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
+        self.push_from(self.subagent_behind(call), call.turn, ended, now, out);
+    }
+
+    fn subagent_behind(&self, call: &ToolCall) -> Option<CallId> {
+        call.parent.as_deref().map(|parent| self.subagent_id(call.turn, parent))
+    }
+
+    fn call_id(&self, turn: Option<TurnId>, id: &str) -> CallId {
+        let turn = turn.as_ref().map_or("", TurnId::as_str);
+        CallId::derived(&[self.session.as_bytes(), b"call", turn.as_bytes(), id.as_bytes()])
+    }
+}
+
+fn describe(call: &ToolCall) -> String {
+    call.input_words("description")
+        .or_else(|| call.command())
+        .or_else(|| call.paths.first().cloned())
+        .unwrap_or_else(|| format!("Running {}", call.name()))
+}

@@ -1,0 +1,59 @@
+//! What the log of a session says, and how it is told.
+//!
+//! In: events of one session, in order. [`Conversation`] reads them, in one place for all, and
+//! says of each event what it changes. Out: what a client expects of the [`Projection`] it reads,
+//! which makes words of those changes and knows nothing of payloads. All of it is pure: no I/O, no
+//! clock, no randomness, so the same log always gives the same output, and a copy of a
+//! [`Reader`] goes on where the original was.
+//!
+//! Payloads are read leniently, because they are the agent's bytes: a member that is missing, null
+//! or of the wrong type costs that member and nothing else, and nothing panics.
+
+mod answer;
+mod calls;
+mod content;
+mod conversation;
+mod diff;
+mod envelopes;
+pub mod json;
+mod media;
+mod plan;
+mod printed;
+mod prompts;
+mod question;
+mod recap;
+mod replay;
+mod retold;
+mod sanitize;
+mod shell;
+mod terminals;
+mod text;
+mod turn;
+mod ui;
+mod untold;
+mod usage;
+mod vocabulary;
+
+pub use answer::Answer;
+pub use calls::CallKey;
+pub use content::describe_block;
+pub use conversation::{Change, Conversation, Projection, Reader};
+pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
+pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
+pub use printed::End as CommandEnd;
+pub use question::{ACTING_KINDS, plain_yes};
+pub use recap::Recap;
+pub use replay::{AcpReplay, Pace, TerminalsAsText};
+pub use retold::Retold;
+pub use sanitize::{Sanitizer, sanitize, sanitize_line};
+pub use shell::command_line;
+pub use text::{Style, Text};
+pub use ui::{
+    AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+};
+pub use untold::{Beside, ShownChange, names_place, short_path, without_cwd};
+pub use usage::Usage;
+pub use vocabulary::{Frame, Vocabulary};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! What an agent means to do, step by step.
+
+use crate::json::{Node, Object};
+
+/// One line of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanEntry {
+    pub(crate) content: String,
+    pub(crate) status: String,
+}
+
+impl PlanEntry {
+    pub(crate) fn mark(&self) -> &'static str {
+        match self.status.as_str() {
+            "completed" => "[x]",
+            "in_progress" => "[~]",
+            "cancelled" => "[-]",
+            _ => "[ ]",
+        }
+    }
+}
+
+/// The entries of a `plan` (or of the draft `plan_update`, which has them one level down).
+pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanEntry> {
+    let mut entries = update.items("entries");
+    if entries.is_empty() {
+        entries = update.object("plan").items("entries");
+    }
+    let read = |node: Node<'_>| {
+        let entry = node.object();
+        let content = entry.words("content")?.into_owned();
+        Some(PlanEntry { content, status: entry.text("status").unwrap_or_default().into_owned() })
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+/// What is worth a word of a plan that changed: all of another plan, and of one that goes a step
+/// further what is not as it was, since the rest has been read.
+pub(crate) fn steps(before: &[PlanEntry], now: &[PlanEntry]) -> Vec<PlanEntry> {
+    let is_same = before.len() == now.len()
+        && before.iter().zip(now).all(|(before, now)| before.content == now.content);
+    let is_new = |(before, now): &(&PlanEntry, &PlanEntry)| before != now;
+    match is_same {
+        true => before.iter().zip(now).filter(is_new).map(|(_, now)| now.clone()).collect(),
+        false => now.to_vec(),
+    }
+}

@@ -1,0 +1,186 @@
+//! Tells what the user said, once and in its place.
+//!
+//! In: every event. Out: the user's content blocks that belong before it. A prompt that
+//! has to wait for another turn is told when its own turn starts, so that it never stands
+//! in the middle of an answer, and a dropped one is never told. Agents that echo the
+//! prompt as `user_message_chunk` are not listened to; what else they send there is told.
+
+use wire::{Event, Json, Kind, Own, TurnId};
+
+use super::content::{Block, blocks, chunk_text, update_of};
+use super::json::Node;
+
+/// Something the user said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub(crate) turn: Option<TurnId>,
+    /// A content block, or the `params` of the agent's own `user_message_chunk`.
+    pub(crate) source: Source,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Prompt(Json),
+    Agent(Json),
+}
+
+/// A prompt whose turn has not ended.
+#[derive(Debug, Clone)]
+struct Prompt {
+    turn: Option<TurnId>,
+    blocks: Vec<Json>,
+    is_told: bool,
+    /// What the agent may still echo.
+    text: String,
+    others: Vec<(String, Option<String>)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prompts {
+    open: Vec<Prompt>,
+    is_turn_active: bool,
+    active_turn: Option<TurnId>,
+    /// Chunks that so far repeat the beginning of the prompt, and their text.
+    held: Vec<Said>,
+    held_text: String,
+}
+
+impl Prompts {
+    pub(crate) fn project(&mut self, event: &Event) -> Vec<Said> {
+        if event.kind.update_name() == Some("user_message_chunk") {
+            return self.hear(event);
+        }
+        let mut said = if ends_an_echo(&event.kind) { self.release() } else { Vec::new() };
+        match event.kind {
+            Kind::PromptReceived => {
+                self.receive(event);
+                if !self.is_turn_active {
+                    self.tell(event.turn, &mut said);
+                }
+            }
+            Kind::PromptDropped => self.forget(event.turn),
+            Kind::TurnStarted => {
+                self.is_turn_active = true;
+                self.active_turn = event.turn;
+                self.tell(event.turn, &mut said);
+            }
+            Kind::TurnEnded => {
+                self.is_turn_active = false;
+                self.active_turn = None;
+                self.forget(event.turn);
+            }
+            _ => {}
+        }
+        said
+    }
+
+    fn receive(&mut self, event: &Event) {
+        let Some(Own::PromptReceived(received)) = event.own() else { return };
+        let blocks = blocks(Some(Node::of(received.prompt)));
+        let text = blocks.iter().filter_map(Block::text).collect();
+        let others = blocks.iter().filter(|b| b.text().is_none()).map(Block::identity).collect();
+        let blocks = blocks.iter().filter_map(whole_block).collect();
+        self.open.push(Prompt { turn: event.turn, blocks, is_told: false, text, others });
+    }
+
+    fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<Said>) {
+        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && !p.is_told) else {
+            return;
+        };
+        prompt.is_told = true;
+        let sources = std::mem::take(&mut prompt.blocks).into_iter().map(Source::Prompt);
+        said.extend(sources.map(|source| Said { turn, source }));
+    }
+
+    fn forget(&mut self, turn: Option<TurnId>) {
+        self.open.retain(|prompt| prompt.turn != turn);
+    }
+
+    /// Takes in a `user_message_chunk` and holds it as long as it may be an echo.
+    fn hear(&mut self, event: &Event) -> Vec<Said> {
+        let update = update_of(event);
+        let turn = event.turn.or(self.active_turn);
+        let chunk = Said { turn, source: Source::Agent(event.payload.clone()) };
+        let others: Vec<_> = blocks(update.get("content"))
+            .iter()
+            .filter(|b| b.text().is_none())
+            .map(Block::identity)
+            .collect();
+        let text = chunk_text(&update);
+        let held_text = format!("{}{text}", self.held_text);
+        let Some(prompt) = self.open.iter_mut().find(|p| p.turn == turn && p.is_told) else {
+            return vec![chunk];
+        };
+        if let [other] = others.as_slice()
+            && let Some(index) = prompt.others.iter().position(|o| o == other)
+        {
+            prompt.others.remove(index);
+            return Vec::new();
+        }
+        let may_be_echo = !text.is_empty() && prompt.text.trim().starts_with(held_text.trim());
+        if !may_be_echo {
+            let mut said = self.release();
+            said.push(chunk);
+            return said;
+        }
+        self.held.push(chunk);
+        self.held_text = held_text;
+        Vec::new()
+    }
+
+    /// Lets go of what was held: nothing, if it was the whole prompt but for blanks around
+    /// it, and otherwise all of it.
+    fn release(&mut self) -> Vec<Said> {
+        let held = std::mem::take(&mut self.held);
+        let text = std::mem::take(&mut self.held_text);
+        let Some(turn) = held.first().map(|said| said.turn) else { return held };
+        let prompt = self.open.iter_mut().find(|p| p.turn == turn && p.is_told);
+        match prompt {
+            Some(prompt) if prompt.text.trim() == text.trim() => {
+                prompt.text.clear();
+                Vec::new()
+            }
+            _ => held,
+        }
+    }
+}
+
+/// Whether the conversation goes on with `kind`; notes about the worker or the session may
+/// come between two chunks of an echo.
+fn ends_an_echo(kind: &Kind) -> bool {
+    match kind.update_name() {
+        Some(name) => matches!(
+            name,
+            "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        ),
+        None => matches!(kind, Kind::PromptReceived | Kind::TurnStarted | Kind::TurnEnded),
+    }
+}
+
+/// A block as ACP has it, also when the prompt was given as a bare string.
+fn whole_block(block: &Block<'_>) -> Option<Json> {
+    if block.node.is_object() {
+        return Some(block.node.to_json());
+    }
+    let text = block.text()?;
+    Some(Json::of(&serde_json::json!({ "type": "text", "text": text })))
+}
+
+impl Said {
+    /// The content blocks in it.
+    pub(crate) fn blocks(&self) -> Vec<Block<'_>> {
+        match &self.source {
+            Source::Prompt(block) => vec![Block::of(Node::of(block))],
+            Source::Agent(params) => {
+                blocks(Node::of(params).object().object("update").get("content"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Questions of an agent that a person or a rule decides, and what was decided.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use wire::event::{PermissionRequested, PermissionResolved};
+use wire::{CallId, Json};
+
+use crate::calls::CallKey;
+use crate::json::{Node, Object};
+
+const ALLOW_ONCE: &str = "allow_once";
+const ALLOW_ALWAYS: &str = "allow_always";
+/// Kinds of tools that do something.
+pub const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
+
+/// A question, as it is asked.
+#[derive(Debug)]
+pub struct Question<'e> {
+    pub(crate) id: CallId,
+    /// Somebody is asked; else a rule or the mode decides.
+    pub(crate) is_for_person: bool,
+    /// The call that it is about.
+    pub(crate) call: Option<CallKey>,
+    pub(crate) title: Option<String>,
+    pub(crate) options: Vec<Choice>,
+    tool_call: Option<Node<'e>>,
+}
+
+/// One of the options, in the agent's order: a number that a person types names one.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    /// Empty where the agent gives none, so that nobody can choose it.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) kind: Option<String>,
+}
+
+impl<'e> Question<'e> {
+    pub(crate) fn read(
+        asked: &PermissionRequested<'e>,
+        request: &Object<'e>,
+        call: Option<CallKey>,
+    ) -> Self {
+        let title = request.object("toolCall").words("title").or_else(|| request.words("title"));
+        let option = |node: Node<'_>| {
+            let fields = node.object();
+            let id = fields.label("optionId").unwrap_or_default().into_owned();
+            let name = fields.words("name").map_or_else(|| id.clone(), Cow::into_owned);
+            Choice { id, name, kind: fields.words("kind").map(Cow::into_owned) }
+        };
+        Self {
+            id: asked.request_id,
+            is_for_person: asked.ask,
+            call,
+            title: title.map(Cow::into_owned),
+            options: request.items("options").into_iter().map(option).collect(),
+            tool_call: request.get("toolCall"),
+        }
+    }
+
+    /// The agent's own id of the call that it is about.
+    pub(crate) fn tool_call_id(&self) -> Option<String> {
+        self.tool_call?.object().label("toolCallId").map(Cow::into_owned)
+    }
+
+    /// The call as the agent sent it.
+    pub(crate) fn tool_call(&self) -> Option<Json> {
+        self.tool_call.map(Node::to_json)
+    }
+}
+
+/// What was decided.
+#[derive(Debug)]
+pub struct Decision {
+    pub(crate) resolved: PermissionResolved,
+    /// What the option that was chosen does, as far as anybody says it.
+    pub(crate) kind: Option<String>,
+    /// Others of the options do the same.
+    pub(crate) is_one_of_several: bool,
+}
+
+/// What open questions offer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenQuestions(HashMap<CallId, Vec<Choice>>);
+
+impl OpenQuestions {
+    pub(crate) fn ask(&mut self, question: &Question<'_>) {
+        self.0.insert(question.id, question.options.clone());
+    }
+
+    pub(crate) fn decide(&mut self, resolved: PermissionResolved) -> Decision {
+        let options = self.0.remove(&resolved.request_id).unwrap_or_default();
+        let outcome = &resolved.outcome;
+        let known = options.iter().find(|one| Some(&one.id) == outcome.option_id.as_ref());
+        let kind = outcome.kind.clone().or_else(|| known?.kind.clone());
+        let same = options.iter().filter(|one| one.kind.is_some() && one.kind == kind);
+        Decision { is_one_of_several: same.count() > 1, kind, resolved }
+    }
+}
+
+/// Which of the options a plain yes to this one thing means: the first that allows once. `kind` is
+/// the tool's. There is none where several allow once and nothing says that they are grants: the
+/// model asks the user something then, and each option is an answer.
+pub fn plain_yes<'a>(
+    kind: &str,
+    options: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+) -> Option<usize> {
+    let mut options = options.into_iter();
+    // No answer to a question lasts.
+    let is_grant = ACTING_KINDS.contains(&kind) || options.clone().any(|kind| kind == ALLOW_ALWAYS);
+    let is_alone = options.clone().filter(|kind| *kind == ALLOW_ONCE).count() == 1;
+    options.position(|kind| kind == ALLOW_ONCE).filter(|_| is_grant || is_alone)
+}

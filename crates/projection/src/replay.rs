@@ -1,0 +1,92 @@
+//! The log as ACP: what `session/load` replays.
+//!
+//! In: every event. Out: the `params` of `session/update` notifications. The agent's own
+//! updates come out byte for byte; the user's prompts come out as `user_message_chunk`, one
+//! per content block, unless the agent has echoed them; the output of terminals that Switchyard
+//! served comes out as text. Nothing else is replayed. What we add ourselves stands under
+//! `_meta.switchyard`.
+
+mod terminals;
+
+use serde::Serialize;
+use wire::event::PromptReceived;
+use wire::{Event, Json};
+
+use super::prompts::{Prompts, Said, Source};
+pub use terminals::{Pace, TerminalsAsText};
+
+/// Projects a log into the updates of a `session/load`.
+#[derive(Debug)]
+pub struct AcpReplay {
+    session: String,
+    prompts: Prompts,
+    terminals: TerminalsAsText,
+}
+
+impl AcpReplay {
+    /// `session` is the id that synthesized updates name.
+    pub fn new(session: impl Into<String>) -> Self {
+        let session = session.into();
+        let terminals = TerminalsAsText::new(&session, false);
+        Self { session, prompts: Prompts::default(), terminals }
+    }
+
+    /// For a session whose terminals are all served by Switchyard.
+    #[must_use]
+    pub fn serving_terminals(self) -> Self {
+        Self { terminals: TerminalsAsText::new(&self.session, true), ..self }
+    }
+
+    /// What goes on where the replay has ended.
+    pub fn into_terminals(self) -> TerminalsAsText {
+        self.terminals
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {
+        for Said { source, .. } in self.prompts.project(event) {
+            out.push(match source {
+                Source::Prompt(block) => self.user_chunk(event, &block),
+                Source::Agent(params) => params,
+            });
+        }
+        let told = self.terminals.project(event, Pace::AtTheEnd);
+        match event.kind.update_name() {
+            Some("user_message_chunk") => {}
+            None => out.extend(told),
+            Some(_) => out.push(told.unwrap_or_else(|| event.payload.clone())),
+        }
+    }
+
+    /// The updates that tell what a user said.
+    pub fn prompt(&self, event: &Event, received: &PromptReceived<'_>) -> Vec<Json> {
+        let blocks: Vec<Json> = received.prompt.read().unwrap_or_default();
+        blocks.iter().map(|block| self.user_chunk(event, block)).collect()
+    }
+
+    fn user_chunk(&self, event: &Event, block: &Json) -> Json {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a str,
+            update: UserChunk<'a>,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct UserChunk<'a> {
+            session_update: &'static str,
+            content: &'a Json,
+            #[serde(rename = "_meta")]
+            meta: serde_json::Value,
+        }
+        let origin = serde_json::json!({ "seq": event.seq.0, "turn": event.turn });
+        let update = UserChunk {
+            session_update: "user_message_chunk",
+            content: block,
+            meta: serde_json::json!({ "switchyard": origin }),
+        };
+        Json::of(&Params { session_id: &self.session, update })
+    }
+}
+
+#[cfg(test)]
+mod tests;

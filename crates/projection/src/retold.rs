@@ -1,0 +1,126 @@
+//! An answer that is told again from its start, because the agent's connection to the model broke.
+//!
+//! All views of a log tell an answer by this: those of this crate, the chat, and in the same words the
+//! page. The log has every piece as it came.
+//!
+//! In: every event of a log. Out: of each piece of the answer what was not told before. Only where
+//! the agent says that it tries again: a notification of its own (Vibe), or words in its answer
+//! (Copilot). Agents that begin again without a word cannot be told from those that repeat
+//! themselves, and nothing of theirs is left out.
+//!
+//! What takes another course than the attempt before is told in full: half an answer would be worse
+//! than one and a half. So no word that came once is ever lost.
+
+use std::borrow::Cow;
+
+use wire::{Event, Kind, Own};
+
+use super::content::{chunk_text, update_of};
+
+/// What Copilot puts into its answer before it begins again.
+const RETRIES: &str = "Info: Response was interrupted due to a server error. Retrying...";
+/// Vibe's own notification.
+const RETRYING: &str = "_session/retrying";
+/// Of an answer that is remembered; what is longer is told as it comes.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The answer of a turn, over all attempts at it.
+#[derive(Debug, Clone, Default)]
+pub struct Retold {
+    told: String,
+    /// How much of `told` the present attempt has repeated; `None` when it is past it.
+    at: Option<usize>,
+}
+
+impl Retold {
+    /// Sees every event. What a piece of the answer adds, or nothing for other events.
+    pub fn see(&mut self, event: &Event) -> Option<String> {
+        match (event.kind.update_name(), &event.kind) {
+            (Some("agent_message_chunk"), _) => {
+                let text = chunk_text(&update_of(event));
+                if text.trim() == RETRIES {
+                    self.again();
+                    return Some(text);
+                }
+                Some(self.tell(&text).into_owned())
+            }
+            // An attempt that got as far as this was a good one, and the next begins elsewhere.
+            (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _)
+            | (_, Kind::TurnStarted | Kind::TurnEnded | Kind::PermissionRequested) => {
+                *self = Self::default();
+                None
+            }
+            (_, Kind::AgentNotification) => {
+                if matches!(event.own(), Some(Own::AgentNotification(told)) if told.method == RETRYING)
+                {
+                    self.again();
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer is attempted again, from its beginning.
+    fn again(&mut self) {
+        self.at = (!self.told.is_empty() && self.told.len() <= MAX_BYTES).then_some(0);
+    }
+
+    /// What `piece` adds to what was told.
+    fn tell<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        let Some(at) = self.at else {
+            if self.told.len() <= MAX_BYTES {
+                self.told.push_str(piece);
+            }
+            return Cow::Borrowed(piece);
+        };
+        let (before, rest) = self.told.split_at_checked(at).unwrap_or((&self.told, ""));
+        if let Some(new) = piece.strip_prefix(rest) {
+            self.told.push_str(new);
+            self.at = None;
+            Cow::Borrowed(new)
+        } else if rest.starts_with(piece) {
+            self.at = Some(at + piece.len());
+            Cow::Borrowed("")
+        } else {
+            let all = format!("{before}{piece}");
+            self.told.clone_from(&all);
+            self.at = None;
+            Cow::Owned(all)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::log::Log;
+
+    /// The page reads the same cases, and must come to the same: `web/src/session/retold.ts`.
+    #[test]
+    fn an_answer_is_told_once_whatever_its_pieces() {
+        #[derive(serde::Deserialize)]
+        struct Case {
+            name: String,
+            /// `None` stands for the agent's notification that it tries again.
+            pieces: Vec<Option<String>>,
+            shown: String,
+        }
+        let cases: Vec<Case> = serde_json::from_str(include_str!("retold/cases.json")).unwrap();
+        assert!(cases.len() > 5);
+        for Case { name, pieces, shown } in cases {
+            let mut log = Log::started();
+            for piece in pieces {
+                log = match piece {
+                    Some(text) => log.text(&text),
+                    None => log.own(Kind::AgentNotification, json!({ "method": RETRYING })),
+                };
+            }
+            let mut retold = Retold::default();
+            let told: String = log.events.iter().filter_map(|event| retold.see(event)).collect();
+            assert_eq!(told, shown, "{name}");
+        }
+    }
+}

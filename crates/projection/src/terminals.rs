@@ -1,0 +1,76 @@
+//! What commands have printed in the terminals that Switchyard serves.
+//!
+//! In: every event. Out: by a terminal's id, the newest of its output and how it ended. Output
+//! may come before or after the tool call that shows its terminal. Memory is bounded: of each
+//! terminal the end is kept, and of all terminals those that were used last.
+
+use wire::Own;
+
+use super::printed::End;
+
+/// More than is shown of any of them.
+const KEPT_BYTES: usize = 32 << 10;
+/// More than a session has open at once.
+const MAX_TERMINALS: usize = 64;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Terminals {
+    /// The one that printed last stands last.
+    known: Vec<Terminal>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal {
+    pub(crate) id: String,
+    /// Escape sequences and all.
+    pub(crate) text: String,
+    pub(crate) end: Option<End>,
+}
+
+impl Terminals {
+    /// The terminal that the event is about, if it is about one.
+    pub(crate) fn see(&mut self, own: &Own<'_>) -> Option<&Terminal> {
+        match own {
+            Own::TerminalOutput(output) => {
+                let terminal = self.at(&output.terminal_id);
+                terminal.add(&output.data);
+                Some(terminal)
+            }
+            Own::TerminalExited(exited) => {
+                let terminal = self.at(&exited.terminal_id);
+                terminal.end = Some(End::seen(exited));
+                Some(terminal)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Terminal> {
+        self.known.iter().rfind(|terminal| terminal.id == id)
+    }
+
+    fn at(&mut self, id: &str) -> &mut Terminal {
+        let terminal = match self.known.iter().rposition(|terminal| terminal.id == id) {
+            Some(at) => self.known.remove(at),
+            None => Terminal { id: id.to_owned(), text: String::new(), end: None },
+        };
+        if self.known.len() >= MAX_TERMINALS {
+            self.known.remove(0);
+        }
+        self.known.push_mut(terminal)
+    }
+}
+
+impl Terminal {
+    fn add(&mut self, data: &str) {
+        self.text.push_str(data);
+        // Twice as much may be there for a moment, so that not every piece moves everything.
+        if self.text.len() > 2 * KEPT_BYTES {
+            let from = self.text.ceil_char_boundary(self.text.len() - KEPT_BYTES);
+            self.text.drain(..from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What each projection makes of recordings of real agents.
+
+use std::fmt::Write;
+
+use super::recording::events_of;
+use crate::{AcpReplay, Answer, Envelopes, Reader, Style, Text, Ui};
+
+const RECORDINGS: [&str; 11] = [
+    "claude-agent-acp-edit",
+    "cline-provider-401",
+    "codex-acp-cancel",
+    "codex-acp-shell-reject",
+    "copilot-shell-fail",
+    "copilot-think",
+    "gemini-edit",
+    "hermes-plan",
+    "kimi-write",
+    "opencode-cancel",
+    "opencode-two-tools",
+];
+
+#[test]
+fn text_for_a_terminal() {
+    for name in RECORDINGS {
+        let style = Style { color: false, width: 80, verbose: false, show_thinking: true };
+        let mut renderer = Reader::new(Text::new(style).with_prompts());
+        let mut out = String::new();
+        for event in events_of(name) {
+            renderer.project(&event, &mut out);
+        }
+        insta::assert_snapshot!(format!("text-{name}"), out);
+    }
+}
+
+#[test]
+fn text_with_colour_and_all_details() {
+    let style = Style { color: true, width: 80, verbose: true, show_thinking: true };
+    let mut renderer = Reader::new(Text::new(style));
+    let mut out = String::new();
+    for event in events_of("claude-agent-acp-edit") {
+        renderer.project(&event, &mut out);
+    }
+    insta::assert_snapshot!("text-verbose-colour", out.replace('\u{1b}', "␛"));
+}
+
+#[test]
+fn session_envelopes() {
+    for name in RECORDINGS {
+        let mut envelopes = Reader::new(Envelopes::new("session"));
+        let mut out = Vec::new();
+        for event in events_of(name) {
+            envelopes.project(&event, &mut out);
+        }
+        // Ids are checked for shape and consistency elsewhere, never by value.
+        let lines = out.iter().map(|envelope| {
+            let mut line = serde_json::to_value(envelope).unwrap();
+            line["id"] = "[id]".into();
+            line["turn"] = "[turn]".into();
+            if line["ev"]["call"].is_string() {
+                line["ev"]["call"] = "[call]".into();
+            }
+            line.to_string()
+        });
+        insta::assert_snapshot!(format!("envelopes-{name}"), lines.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+#[test]
+fn ui_events() {
+    for name in RECORDINGS {
+        let mut ui = Reader::<Ui>::default();
+        let mut out = Vec::new();
+        for event in events_of(name) {
+            ui.project(&event, &mut out);
+        }
+        let mut lines = String::new();
+        for event in out {
+            writeln!(lines, "{} {}", event.name(), event.data().as_str()).unwrap();
+        }
+        insta::assert_snapshot!(format!("ui-{name}"), lines);
+    }
+}
+
+#[test]
+fn acp_replay() {
+    for name in ["gemini-edit", "copilot-think"] {
+        let mut replay = AcpReplay::new("our-session");
+        let mut out = Vec::new();
+        for event in events_of(name) {
+            replay.project(&event, &mut out);
+        }
+        let short = |line: &str| line.chars().take(240).collect::<String>();
+        let lines = out.iter().map(|params| short(params.as_str()));
+        insta::assert_snapshot!(format!("acp-{name}"), lines.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+#[test]
+fn the_answer_alone() {
+    let mut answers = String::new();
+    for name in RECORDINGS {
+        let mut quiet = Reader::new(Answer::new(true));
+        let mut answer = String::new();
+        for event in events_of(name) {
+            quiet.project(&event, &mut answer);
+        }
+        writeln!(answers, "{name}: {answer:?}").unwrap();
+    }
+    insta::assert_snapshot!("quiet", answers);
+}

@@ -1,0 +1,174 @@
+//! The log for a person at a terminal.
+//!
+//! In: what changes. Out: text to print as it is. The agent's answer streams through as it
+//! comes; everything else is lines. Nothing an agent, a tool or a file says reaches the
+//! terminal without having been made safe: the only control sequences in the output are
+//! our own colours, and with `color` off there are none; and where it was asked for, those that
+//! take back the line of a call that has ended.
+
+mod asked;
+mod notes;
+mod page;
+mod questions;
+mod tools;
+
+use std::collections::HashMap;
+
+use wire::Own;
+use wire::event::CancelStep;
+
+use super::calls::CallKey;
+use super::content::Block;
+use super::conversation::{Change, Conversation, Projection};
+use super::plan::PlanEntry;
+use super::prompts::Said;
+use super::sanitize::sanitize_line;
+use page::{Page, Part};
+
+/// How to write for the terminal at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    pub color: bool,
+    /// Columns of the terminal; 0 when unknown.
+    pub width: usize,
+    /// Also tell what a person rarely needs: tool output, stderr, modes, unknown updates.
+    pub verbose: bool,
+    pub show_thinking: bool,
+}
+
+/// A log as text for a terminal.
+#[derive(Debug)]
+pub struct Text {
+    style: Style,
+    shows_prompts: bool,
+    takes_back: bool,
+    page: Page,
+    /// What was said of the calls of the running turn.
+    calls: HashMap<CallKey, tools::Marks>,
+    /// Why the running turn fails was told.
+    is_failure_told: bool,
+    shows_whole_questions: bool,
+    is_question_long: bool,
+}
+
+impl Text {
+    pub fn new(style: Style) -> Self {
+        Self {
+            style,
+            shows_prompts: false,
+            takes_back: false,
+            page: Page::new(style.color),
+            calls: HashMap::new(),
+            is_failure_told: false,
+            shows_whole_questions: false,
+            is_question_long: false,
+        }
+    }
+
+    /// Also writes what the user said: for a log that is read, not one that is typed.
+    #[must_use]
+    pub fn with_prompts(mut self) -> Self {
+        self.shows_prompts = true;
+        self
+    }
+
+    /// For a terminal whose cursor stays where this text leaves it: the line of a call that has
+    /// ended takes the place of the one that said it runs.
+    pub fn take_back(&mut self) {
+        self.takes_back = true;
+    }
+
+    /// Something else was written on the terminal.
+    pub fn disturb(&mut self) {
+        self.page.disturb();
+    }
+
+    fn prompt(&mut self, said: &Said, out: &mut String) {
+        if !self.shows_prompts {
+            return;
+        }
+        for block in said.blocks() {
+            if let Some(text) = block.text().map(Into::into).or_else(|| block.describe()) {
+                self.page.stream(Part::User, &text, out);
+            }
+        }
+    }
+
+    fn answer_block(&mut self, block: &Block<'_>, out: &mut String) {
+        if let Some(described) = block.describe() {
+            self.page.line(page::DIM, &whole_line(&described), out);
+        }
+    }
+
+    fn plan(&mut self, steps: &[PlanEntry], out: &mut String) {
+        self.page.line(page::STRONG, "Plan", out);
+        for entry in steps {
+            let style = match entry.mark() {
+                "[x]" | "[-]" => page::DIM,
+                "[~]" => page::STRONG,
+                _ => page::PLAIN,
+            };
+            let line = format!("  {} {}", entry.mark(), whole_line(&entry.content));
+            self.page.line(style, &line, out);
+        }
+    }
+
+    fn own_event(&mut self, own: &Own<'_>, now: &Conversation, out: &mut String) {
+        match own {
+            Own::SessionResumed(resumed) => self.resumed(resumed, out),
+            Own::ElicitationRequested(asked) => self.elicitation_requested(asked, out),
+            Own::ElicitationResolved(resolved) => self.elicitation_resolved(resolved, out),
+            // The question that follows says it, and so does the answer.
+            Own::LimitReached(_) | Own::LimitRaised(_) => {}
+            Own::CancelRequested(requested) => self.cancel_requested(requested, out),
+            Own::CancelStep(CancelStep { step }) => self.cancel_step(*step, out),
+            Own::WorkerExited(exited) => self.worker_exited(exited, now, out),
+            Own::AgentQuiet(quiet) => self.quiet(quiet, out),
+            Own::PromptDropped(dropped) => self.prompt_dropped(*dropped, out),
+            Own::LogRecovered(lost) => self.log_recovered(lost, out),
+            own => self.verbose_event(own, out),
+        }
+    }
+}
+
+impl Projection for Text {
+    type Out = String;
+
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut String) {
+        match change {
+            Change::Prompt(said) => self.prompt(&said, out),
+            Change::TurnStarted => self.is_failure_told = false,
+            Change::Answer { text, .. } => self.page.stream(Part::Answer, &text, out),
+            Change::AnswerBlock { block, .. } => self.answer_block(&block, out),
+            Change::Thought { text, .. } if self.style.show_thinking => {
+                self.page.stream(Part::Thinking, &text, out);
+            }
+            Change::CallBegan { call, is_asked: false } => self.call_began(call, now, out),
+            Change::CallEnded(key) => self.call_ended(key, now, out),
+            Change::Planned { steps } => self.plan(&steps, out),
+            Change::Asked(question) => self.asked(&question, now, out),
+            Change::Decided(decision) => self.decided(&decision, out),
+            Change::Failed { fault, is_said: true } => self.hint(&fault, out),
+            Change::Failed { fault, .. } => self.error(&fault, out),
+            Change::TurnEnded(end) => self.turn_ended(&end, out),
+            Change::Own(own) => self.own_event(&own, now, out),
+            Change::Update(name, update) => self.other_update(name, &update, out),
+            // The question names the call.
+            Change::CallBegan { .. }
+            | Change::CallSeen(_)
+            | Change::Thought { .. }
+            | Change::CallMedia(..)
+            | Change::CallLeftOpen { .. } => {}
+        }
+    }
+}
+
+/// `text` made safe and on one line, which a terminal wraps if it must: what is said to a
+/// person is not cut to the width, only to what anybody would read.
+fn whole_line(text: &str) -> String {
+    const LONGEST_LINE: usize = 1_000;
+    sanitize_line(text, LONGEST_LINE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! What is on the terminal so far, as far as the next write depends on it.
+//!
+//! In: streamed text and whole lines. Out: the same, with line breaks between parts, so
+//! that a line never continues a stream. Streamed text is made safe here; lines have to be
+//! safe already.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::sanitize::Sanitizer;
+
+pub(super) const PLAIN: Style = Style::new();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const STRONG: Style = Style::new().bold();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const ASKING: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const BUSY: Style = AnsiColor::Cyan.on_default();
+
+/// One row up, and that one empty.
+const ROW_UP: &str = "\u{1b}[1A\u{1b}[2K";
+
+/// What the last write belonged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Nothing,
+    Answer,
+    Thinking,
+    User,
+    Lines,
+}
+
+#[derive(Debug)]
+pub(super) struct Page {
+    color: bool,
+    part: Part,
+    is_line_start: bool,
+    /// Whether the last line is empty, so that parts are already apart.
+    is_after_blank: bool,
+    sanitizer: Sanitizer,
+    n_writes: u64,
+}
+
+impl Page {
+    pub(super) fn new(color: bool) -> Self {
+        Self {
+            color,
+            part: Part::Nothing,
+            is_line_start: true,
+            is_after_blank: true,
+            sanitizer: Sanitizer::default(),
+            n_writes: 0,
+        }
+    }
+
+    /// Continues a streamed part, or starts it.
+    pub(super) fn stream(&mut self, part: Part, chunk: &str, out: &mut String) {
+        let is_start = part != self.part;
+        // Many models open an answer with empty lines; the part has its own already.
+        let chunk = if is_start { chunk.trim_start_matches(['\n', '\r']) } else { chunk };
+        if chunk.is_empty() {
+            return;
+        }
+        if is_start {
+            self.turn_to(part, out);
+            match part {
+                Part::Thinking => self.line_here(DIM.italic(), "thinking", out),
+                Part::User => self.write(STRONG, "› ", out),
+                Part::Answer | Part::Nothing | Part::Lines => {}
+            }
+        }
+        let mut text = String::with_capacity(chunk.len());
+        self.sanitizer.push(chunk, &mut text);
+        let style = match part {
+            Part::Thinking => DIM,
+            Part::User => STRONG,
+            Part::Answer | Part::Nothing | Part::Lines => PLAIN,
+        };
+        self.write(style, &text, out);
+    }
+
+    /// Writes one line; `text` is safe and has no line break.
+    pub(super) fn line(&mut self, style: Style, text: &str, out: &mut String) {
+        self.turn_to(Part::Lines, out);
+        self.line_here(style, text, out);
+    }
+
+    /// A line with a coloured sign in front.
+    pub(super) fn marked(&mut self, style: Style, mark: &str, text: &str, out: &mut String) {
+        self.turn_to(Part::Lines, out);
+        self.write(style, mark, out);
+        self.line_here(PLAIN, &format!(" {text}"), out);
+    }
+
+    /// Ends what is being written; whatever comes next is a part of its own.
+    pub(super) fn end_part(&mut self, out: &mut String) {
+        self.end_line(out);
+        self.part = Part::Nothing;
+    }
+
+    fn end_line(&mut self, out: &mut String) {
+        let mut held = String::new();
+        self.sanitizer.finish(&mut held);
+        self.write(PLAIN, &held, out);
+        if !self.is_line_start {
+            self.line_here(PLAIN, "", out);
+        }
+    }
+
+    /// Changes with every write, so that a line can tell whether it is still the last.
+    pub(super) fn n_writes(&self) -> u64 {
+        self.n_writes
+    }
+
+    /// Somebody else has written on the terminal: no line of ours is the last any more.
+    pub(super) fn disturb(&mut self) {
+        self.n_writes += 1;
+    }
+
+    /// Takes back the last line, which is a row of the terminal.
+    pub(super) fn take_back_row(&mut self, out: &mut String) {
+        out.push_str(ROW_UP);
+        self.n_writes += 1;
+    }
+
+    fn turn_to(&mut self, part: Part, out: &mut String) {
+        if part == self.part {
+            return;
+        }
+        self.end_line(out);
+        if !self.is_after_blank {
+            out.push('\n');
+            self.is_after_blank = true;
+        }
+        self.part = part;
+    }
+
+    fn line_here(&mut self, style: Style, text: &str, out: &mut String) {
+        self.write(style, text, out);
+        out.push('\n');
+        self.is_after_blank = self.is_line_start;
+        self.is_line_start = true;
+        self.n_writes += 1;
+    }
+
+    fn write(&mut self, style: Style, text: &str, out: &mut String) {
+        if text.is_empty() {
+            return;
+        }
+        if self.color && style != PLAIN {
+            use std::fmt::Write;
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{style}{text}{style:#}");
+        } else {
+            out.push_str(text);
+        }
+        let was_line_start = self.is_line_start;
+        self.is_line_start = text.ends_with('\n');
+        self.is_after_blank = text.ends_with("\n\n") || (was_line_start && text == "\n");
+        self.n_writes += 1;
+    }
+}

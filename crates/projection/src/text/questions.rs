@@ -1,0 +1,99 @@
+//! Questions to the user, and who answered them how.
+//!
+//! In: questions and decisions. Out: the question with its options numbered in
+//! the agent's order, so that a number typed by the user names one, and later one line
+//! that says what was decided and by whom.
+
+use std::borrow::Cow;
+
+use wire::event::{DecidedBy, Decider, ElicitationRequested, ElicitationResolved, RecordedOutcome};
+
+use super::{Text, page, whole_line};
+use crate::conversation::Conversation;
+use crate::json::Node;
+use crate::question::{Choice, Decision, Question};
+
+impl Text {
+    pub(super) fn asked(&mut self, question: &Question<'_>, now: &Conversation, out: &mut String) {
+        match question.call {
+            Some(key) => self.call_in_question(key, question.is_for_person, now, out),
+            None => {
+                let title = question.title.as_deref().unwrap_or("the agent asks");
+                self.page.marked(page::ASKING, "?", &whole_line(title), out);
+            }
+        }
+        // What nobody can choose from is no choice.
+        let options = question.options.iter().filter(|_| question.is_for_person);
+        for (number, Choice { name, kind, .. }) in (1..).zip(options) {
+            let name = whole_line(name);
+            let means = kind.as_deref().map(|kind| whole_line(&kind.replace('_', " ")));
+            let line = match means.filter(|means| !means.eq_ignore_ascii_case(&name)) {
+                Some(means) => format!("  {number}. {name} ({means})"),
+                None => format!("  {number}. {name}"),
+            };
+            self.page.line(page::PLAIN, &line, out);
+        }
+    }
+
+    pub(super) fn decided(&mut self, decision: &Decision, out: &mut String) {
+        let Decision { resolved, kind, is_one_of_several } = decision;
+        let RecordedOutcome { outcome, option_id, name, .. } = &resolved.outcome;
+        let which = name.as_ref().filter(|_| *is_one_of_several);
+        let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(name)));
+        let (style, decision) = match (outcome.as_str(), kind.as_deref()) {
+            ("cancelled", _) => (page::DIM, "cancelled".to_owned()),
+            (_, Some("allow_once")) => (page::GOOD, "allowed once".to_owned()),
+            (_, Some("allow_always")) => (page::GOOD, "allowed always".to_owned()),
+            (_, Some("reject_once")) => (page::BAD, "rejected".to_owned()),
+            (_, Some("reject_always")) => (page::BAD, "rejected always".to_owned()),
+            _ => {
+                let option = whole_line(option_id.as_deref().unwrap_or_default());
+                (page::PLAIN, format!("answered \"{option}\""))
+            }
+        };
+        let line = format!("  {decision}{which}{}", by_whom(&resolved.by));
+        self.page.line(style, &line, out);
+    }
+
+    pub(super) fn elicitation_requested(
+        &mut self,
+        asked: &ElicitationRequested<'_>,
+        out: &mut String,
+    ) {
+        let request = Node::of(asked.request).object();
+        let message = request.words("message").unwrap_or(Cow::Borrowed("the agent has a question"));
+        let message = whole_line(&message);
+        self.page.marked(page::ASKING, "?", &message, out);
+        if let Some(url) = request.words("url") {
+            let line = format!("  {}", whole_line(&url));
+            self.page.line(page::PLAIN, &line, out);
+        }
+    }
+
+    pub(super) fn elicitation_resolved(
+        &mut self,
+        resolved: &ElicitationResolved<'_>,
+        out: &mut String,
+    ) {
+        let response = Node::of(resolved.response).object();
+        let action = match response.text("action").as_deref() {
+            Some("accept") => "answered",
+            Some("decline") => "declined",
+            Some("cancel") => "cancelled",
+            _ => "settled",
+        };
+        let line = format!("  {action}{}", by_whom(&resolved.by));
+        self.page.line(page::DIM, &line, out);
+    }
+}
+
+/// ` by rule "…"`, or nothing when nobody is named.
+fn by_whom(by: &Decider) -> String {
+    let who = by.who.as_str();
+    match (by.who, &by.detail) {
+        (DecidedBy::Unknown, _) => String::new(),
+        (DecidedBy::Unattended, _) => ": nobody was there to ask".to_owned(),
+        (_, Some(detail)) => format!(" by {who} \"{}\"", whole_line(detail)),
+        (_, None) => format!(" by {who}"),
+    }
+}

@@ -1,0 +1,240 @@
+//! Tool calls as lines: what is done, how it went, and what changed in files.
+//!
+//! In: calls that begin and end. Out: one line when it is known what a call is about, one
+//! more only if something is worth saying at its end; where lines can be taken back, that one takes
+//! the place of the first. A diff is shown once, whether it first comes with a permission question
+//! or with the result.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::asked::diff_style;
+use super::page::Page;
+use super::{Text, page, whole_line};
+use crate::calls::{CallKey, FileDiff, Output, Status, ToolCall};
+use crate::conversation::Conversation;
+use crate::diff::Diff;
+use crate::printed::{End, Printed};
+use crate::sanitize::{sanitize, sanitize_line};
+use crate::untold::{short_path, without_cwd};
+
+/// Lines of a diff, of a tool's output and of a failure that are shown.
+const DIFF_LINES: usize = 40;
+const DIFF_LINES_VERBOSE: usize = 400;
+const OUTPUT_LINES: usize = 10;
+const PRINTED_LINES_VERBOSE: usize = 200;
+const FAILURE_LINES: usize = 3;
+/// Longest line of a file that is shown; minified files have lines of megabytes.
+const LONGEST_LINE: usize = 400;
+
+/// Columns of output that is not a terminal, and the least a headline is cut to.
+const UNKNOWN_WIDTH: usize = 200;
+const NARROWEST: usize = 40;
+/// Columns of the sign before a headline.
+const MARK_COLUMNS: usize = 2;
+
+/// What was said about a call.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    /// The line that announced it, and the number of writes there were then.
+    announced: Option<(String, u64)>,
+    diffs_shown: Vec<u64>,
+}
+
+impl Marks {
+    /// The call was named, just now.
+    pub(super) fn tell(&mut self, headline: String, page: &Page) {
+        self.announced = Some((headline, page.n_writes()));
+    }
+
+    /// Whether this diff was not shown before.
+    pub(super) fn note_diff(&mut self, file: &FileDiff) -> bool {
+        let fingerprint = fingerprint(file);
+        let is_new = !self.diffs_shown.contains(&fingerprint);
+        if is_new {
+            self.diffs_shown.push(fingerprint);
+        }
+        is_new
+    }
+}
+
+impl Text {
+    pub(super) fn call_began(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
+        let call = now.call(key);
+        // Its end names it as well.
+        if call.is_ended() {
+            return;
+        }
+        let headline = self.headline(call, now.cwd());
+        self.page.marked(page::BUSY, "●", &headline, out);
+        self.calls.entry(key).or_default().tell(headline, &self.page);
+    }
+
+    pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
+        let call = now.call(key);
+        let mut marks = self.calls.remove(&key).unwrap_or_default();
+        let headline = self.headline(call, now.cwd());
+        let is_fresh =
+            !self.take_back_line(&marks, &headline, out) && self.is_last_line(&marks, &headline);
+        let printed = Printed::of(call, now.terminals());
+        let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
+        // Some agents call a command that failed a call that went well.
+        let failure = end.and_then(End::failure);
+        match (call.status, failure) {
+            (Some(Status::Cancelled), _) => {
+                self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
+                return;
+            }
+            (Some(Status::Failed), None) => {
+                self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
+                if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
+                    return self.tell_printed(&printed.text, out);
+                }
+                let limit = if self.style.verbose { OUTPUT_LINES } else { FAILURE_LINES };
+                self.tell_output(call, limit, out);
+                return;
+            }
+            (_, Some(failure)) => {
+                self.page.marked(page::BAD, "✗", &format!("{headline} {failure}"), out);
+            }
+            _ if is_fresh => {}
+            _ => self.page.marked(page::GOOD, "✓", &headline, out),
+        }
+        for output in &call.output {
+            if let Output::Diff(file) = output
+                && marks.note_diff(file)
+            {
+                self.tell_diff(file, now.cwd(), out);
+            }
+        }
+        match printed {
+            Some(printed) => self.tell_printed(&printed.text, out),
+            None if self.style.verbose => self.tell_output(call, OUTPUT_LINES, out),
+            None => {}
+        }
+    }
+
+    /// The end of what a command printed: what matters stands there.
+    fn tell_printed(&mut self, text: &str, out: &mut String) {
+        let limit = if self.style.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
+        let text = sanitize(text);
+        let n_before = text.lines().count().saturating_sub(limit);
+        if n_before > 0 {
+            let noun = if n_before == 1 { "line" } else { "lines" };
+            self.page.line(page::DIM, &format!("  … {n_before} {noun} before"), out);
+        }
+        for line in text.lines().skip(n_before) {
+            self.page.line(page::DIM, format!("  {}", cut(line)).trim_end(), out);
+        }
+    }
+
+    /// Takes back the line that announced the call, if it is the last and one row, and what comes in
+    /// its place says all of it: what an agent said that it does is not taken back.
+    fn take_back_line(&mut self, marks: &Marks, headline: &str, out: &mut String) -> bool {
+        let announced = marks.announced.as_ref().filter(|_| self.takes_back);
+        let Some((line, at)) = announced.filter(|(line, _)| headline.starts_with(line)) else {
+            return false;
+        };
+        // Never too few: what may be two columns wide counts as that.
+        let columns: usize = line.chars().map(|c| if c < '\u{1100}' { 1 } else { 2 }).sum();
+        let is_row = MARK_COLUMNS + columns < self.style.width;
+        let can = is_row && *at == self.page.n_writes();
+        if can {
+            self.page.take_back_row(out);
+        }
+        can
+    }
+
+    pub(super) fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
+        let told = marks.announced.as_ref();
+        told.is_some_and(|(line, at)| line == headline && *at == self.page.n_writes())
+    }
+
+    /// What the call does, in one line: its title, and the path or command if the title
+    /// does not name it.
+    pub(super) fn headline(&self, call: &ToolCall, cwd: Option<&str>) -> String {
+        let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
+        let title = without_cwd(&title, cwd);
+        let path = call.paths.iter().find(|path| Some(path.as_str()) != cwd);
+        let path = path.map(|path| short_path(path, cwd));
+        let file = path.and_then(|path| path.rsplit('/').next());
+        let text = match (path, file, call.command()) {
+            // Some agents give the bare path as title; the kind says what is done to it.
+            (Some(path), Some(file), _) if title == path || title == file => match &call.kind {
+                Some(kind) if kind != "other" => format!("{} {path}", capitalized(kind)),
+                _ => title,
+            },
+            (Some(path), Some(file), _) if !title.contains(file) => format!("{title} {path}"),
+            // A title that shortens the command is cut right only as the command itself.
+            (None, _, Some(command)) if is_beginning(&title, &command) => command,
+            (None, _, Some(command)) if !title.contains(&command) => format!("{title}: {command}"),
+            _ => title,
+        };
+        let width = if self.style.width == 0 { UNKNOWN_WIDTH } else { self.style.width };
+        sanitize_line(&text, width.max(NARROWEST) - MARK_COLUMNS)
+    }
+
+    fn tell_diff(&mut self, file: &FileDiff, cwd: Option<&str>, out: &mut String) {
+        let diff = Diff::of(&file.change);
+        let path = whole_line(short_path(&file.path, cwd));
+        let counts = match diff.lines.len() {
+            0 => "no line changed".to_owned(),
+            _ => format!("+{} -{}", diff.n_added, diff.n_removed),
+        };
+        self.page.line(page::STRONG, &format!("  {path} ({counts})"), out);
+        let limit = if self.style.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
+        for line in diff.lines.iter().take(limit) {
+            let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
+            self.page.line(diff_style(line.mark), text.trim_end(), out);
+        }
+        self.tell_rest(diff.lines.len(), limit, out);
+    }
+
+    fn tell_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
+        let texts = call.output.iter().filter_map(|output| match output {
+            Output::Text(text) | Output::Other(text) => Some(text.as_str()),
+            Output::Diff(_) | Output::Terminal(_) => None,
+        });
+        let mut text = texts.collect::<Vec<_>>().join("\n");
+        if text.trim().is_empty() {
+            text = call.raw_output_text().unwrap_or_default();
+        }
+        let text = sanitize(text.trim());
+        for line in text.lines().take(limit) {
+            self.page.line(page::DIM, &format!("  {}", cut(line)), out);
+        }
+        self.tell_rest(text.lines().count(), limit, out);
+    }
+
+    fn tell_rest(&mut self, n_lines: usize, limit: usize, out: &mut String) {
+        if n_lines > limit {
+            let rest = n_lines - limit;
+            let noun = if rest == 1 { "line" } else { "lines" };
+            self.page.line(page::DIM, &format!("  … {rest} more {noun}"), out);
+        }
+    }
+}
+
+/// Whether a title is a command in one line, or as much of it as fits.
+fn is_beginning(title: &str, command: &str) -> bool {
+    let dense = |text: &str| text.split(['⏎', ' ', '\n', '\t']).collect::<String>();
+    let beginning = dense(title.split('…').next().unwrap_or_default());
+    !beginning.is_empty() && dense(command).starts_with(&beginning)
+}
+
+fn fingerprint(file: &FileDiff) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    file.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cut(line: &str) -> String {
+    if line.chars().count() <= LONGEST_LINE {
+        return line.to_owned();
+    }
+    line.chars().take(LONGEST_LINE).chain(['…']).collect()
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

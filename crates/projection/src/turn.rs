@@ -1,0 +1,116 @@
+//! A turn of a conversation, and how it ended.
+
+use wire::event::{DropReason, Outcome, StopReason, TurnEnded, UsageScope};
+use wire::{Fault, Millis, Seq, TurnId, fault};
+
+use crate::usage::Usage;
+
+/// A turn that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) id: Option<TurnId>,
+    /// The event that started it.
+    pub(crate) started: Seq,
+    pub(crate) since: Millis,
+}
+
+/// The end of a turn.
+#[derive(Debug)]
+pub struct TurnEnd {
+    pub(crate) turn: Option<TurnId>,
+    /// Its start was told; the log may begin later, or a turn end before it has begun.
+    pub(crate) has_begun: bool,
+    pub(crate) outcome: Outcome,
+    pub(crate) why: Why,
+    pub(crate) fault: Option<Fault>,
+    /// The agent's last words are the fault.
+    pub(crate) is_said: bool,
+    pub(crate) usage: Option<Usage>,
+    /// Of its requests to the model only the last is counted in `usage`.
+    pub(crate) is_usage_partial: bool,
+    /// What it has cost, in US dollars.
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) took_ms: Option<u64>,
+}
+
+/// Why a turn ended.
+#[derive(Debug)]
+pub(crate) enum Why {
+    Stopped(StopReason),
+    /// It never began: its prompt was dropped.
+    Dropped(DropReason),
+    /// The log has no end of it.
+    Lost,
+}
+
+impl TurnEnd {
+    pub(crate) fn lost(turn: &Turn) -> Self {
+        Self {
+            turn: turn.id,
+            has_begun: true,
+            outcome: Outcome::Failed,
+            why: Why::Lost,
+            fault: None,
+            is_said: false,
+            usage: None,
+            is_usage_partial: false,
+            cost_usd: None,
+            took_ms: None,
+        }
+    }
+
+    pub(crate) fn dropped(turn: &Turn, reason: DropReason) -> Self {
+        Self { outcome: Outcome::Cancelled, why: Why::Dropped(reason), ..Self::lost(turn) }
+    }
+
+    /// `turn` is the one that runs and ends with this, `id` the one that the event names.
+    pub(crate) fn of(
+        ended: &TurnEnded<'_>,
+        turn: Option<&Turn>,
+        id: Option<TurnId>,
+        at: Millis,
+    ) -> Self {
+        let took = turn.map(|turn| at.0.saturating_sub(turn.since.0));
+        Self {
+            turn: turn.map_or(id, |turn| turn.id),
+            has_begun: turn.is_some(),
+            outcome: ended.outcome(),
+            why: Why::Stopped(ended.stop_reason.clone()),
+            fault: ended.error.clone(),
+            is_said: false,
+            usage: Usage::of(ended),
+            is_usage_partial: ended.usage_of == Some(UsageScope::LastCall),
+            cost_usd: ended.cost_usd,
+            took_ms: took.and_then(|ms| u64::try_from(ms).ok()),
+        }
+    }
+
+    pub(crate) fn stop_reason(&self) -> Option<String> {
+        match &self.why {
+            Why::Stopped(reason) => Some(reason.as_str().to_owned()),
+            Why::Dropped(reason) => Some(reason.as_str().to_owned()),
+            Why::Lost => None,
+        }
+    }
+}
+
+/// Some agents say an error as their answer first, and then again as the end of the turn, with a
+/// label before it and a number behind. More is not left out: what an agent says does not hide what
+/// has happened.
+pub(crate) fn is_said(answer: &str, message: &str) -> bool {
+    /// What is shorter stands in many errors.
+    const SHORTEST: usize = 12;
+    const LONGEST_LABEL: usize = 40;
+    let (answer, message) = (answer.trim(), message.trim());
+    let bare = message.strip_prefix(fault::ANSWERED).unwrap_or(message);
+    let words = answer.strip_prefix("Error: ").unwrap_or(answer);
+    let around = bare.split_once(words).filter(|_| words.len() >= SHORTEST);
+    let is_whole = around.is_some_and(|(before, after)| {
+        let is_label = before.is_empty() || before.ends_with(": ");
+        is_label && before.len() <= LONGEST_LABEL && !after.contains(char::is_alphabetic)
+    });
+    answer == message || is_whole
+}
+
+#[cfg(test)]
+mod tests;

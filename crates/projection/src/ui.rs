@@ -1,0 +1,332 @@
+//! The log as events for a user interface: `start`, `agent{type: …}`, `stderr`, `error`, `end`.
+//!
+//! In: what changes. Out: what a page needs to draw a turn while it happens. A turn gives
+//! one `start` and one `end`; a tool call gives one `tool_use`, as soon as its input is
+//! known, and one `tool_result`, at the latest when its turn ends; thinking that has started
+//! is ended before anything else is said.
+
+mod tools;
+mod types;
+
+pub use types::{
+    AgentUpdate, EndStatus, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+};
+
+use std::borrow::Cow;
+
+use wire::event::{AgentStderr, OptionSet, Outcome, SessionCreated};
+use wire::event::{PermissionResolved, RecordedOutcome, WorkerStarted};
+use wire::{Category, Fault, Millis, Own};
+
+use super::content::Block;
+use super::conversation::{Change, Conversation, Projection};
+use super::json::{Node, Object};
+use super::question::{Choice, Question};
+use super::shell::command_line;
+use super::turn::TurnEnd;
+use super::usage::limit_words;
+
+/// Version of the vocabulary, which `start` names.
+const PROTOCOL_VERSION: u32 = 1;
+
+/// What is told before the first turn and still wanted in it; agents say a few things.
+const MOST_EARLY: usize = 64;
+
+/// A log as events for a user interface.
+#[derive(Debug, Clone, Default)]
+pub struct Ui {
+    /// What the session's first event told; each turn's `start` repeats it.
+    start: UiStart,
+    /// What was told before the first turn: it begins with its `start`, whatever came earlier.
+    early: Vec<UiEvent>,
+    has_begun: bool,
+    /// Something of the running turn's answer was told.
+    has_output: bool,
+    is_thinking: bool,
+}
+
+impl Projection for Ui {
+    type Out = Vec<UiEvent>;
+
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
+        let n_before = out.len();
+        self.change(change, now, out);
+        if !self.has_begun {
+            self.early.extend(out.extract_if(n_before.., |told| is_about_the_session(told)));
+            self.early.truncate(MOST_EARLY);
+        }
+    }
+}
+
+impl Ui {
+    fn change(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
+        match change {
+            Change::TurnStarted => self.start_turn(now, out),
+            Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, out),
+            Change::Answer { text, .. } => self.text(text, now, out),
+            Change::AnswerBlock { block, .. } => self.answer_block(&block, now, out),
+            Change::Thought { text, .. } => self.thought(text, now, out),
+            Change::CallSeen(_) => {
+                self.first_output(now, out);
+                self.end_thinking(out);
+            }
+            Change::CallBegan { call, .. } => {
+                out.push(UiEvent::Agent(tools::tool_use(now.call(call))));
+            }
+            Change::CallEnded(call) if !now.call(call).is_left_open => {
+                out.push(UiEvent::Agent(tools::tool_result(now.call(call), now, None)));
+            }
+            Change::CallLeftOpen { call, outcome } => {
+                let result = tools::tool_result(now.call(call), now, Some(outcome));
+                out.push(UiEvent::Agent(result));
+            }
+            Change::Planned { .. } => {
+                let lines = now.plan().iter();
+                let lines = lines.map(|entry| format!("{} {}", entry.mark(), entry.content));
+                let detail = Some(lines.collect::<Vec<_>>().join("\n"));
+                status(UiStatus { detail, ..UiStatus::labelled("plan") }, out);
+            }
+            Change::Asked(question) => self.asked(&question, out),
+            Change::Decided(decision) => out.push(UiEvent::Agent(decided(decision.resolved))),
+            Change::Failed { fault, .. } => out.push(UiEvent::Error(error(&fault))),
+            Change::Own(own) => self.own_event(*own, out),
+            Change::Update(name, update) => self.update(name, &update, out),
+            Change::Prompt(_)
+            | Change::CallMedia(..)
+            | Change::CallEnded(_)
+            | Change::TurnEnded(_) => {}
+        }
+    }
+
+    fn update(&mut self, name: &str, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+        match name {
+            "config_option_update" => match model_of(update) {
+                Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
+                _ => status(UiStatus::labelled(name), out),
+            },
+            "session_info_update" => match update.words("title") {
+                Some(title) => {
+                    let title = title.into_owned();
+                    out.push(UiEvent::Agent(AgentUpdate::ConversationTitle { title }));
+                }
+                None => status(UiStatus::labelled(name), out),
+            },
+            _ => {
+                let detail = (name == "notice").then(|| update.words("title")).flatten();
+                let detail = detail.map(Cow::into_owned);
+                status(UiStatus { detail, ..UiStatus::labelled(name) }, out);
+            }
+        }
+    }
+
+    fn own_event(&mut self, own: Own<'_>, out: &mut Vec<UiEvent>) {
+        match own {
+            Own::SessionCreated(created) => self.created(created),
+            Own::LimitReached(reached) => {
+                self.end_thinking(out);
+                let detail = Some(limit_words(&reached));
+                status(UiStatus { detail, ..UiStatus::labelled("paused") }, out);
+            }
+            Own::LimitRaised(raised) => {
+                let detail = Some(raised.limit.as_str().to_owned());
+                status(UiStatus { detail, ..UiStatus::labelled("continued") }, out);
+            }
+            Own::CancelRequested(_) => status(UiStatus::labelled("cancelling"), out),
+            Own::AgentQuiet(quiet) => {
+                let (detail, elapsed_ms) = (quiet.waiting_for, Some(quiet.quiet_ms));
+                let label = UiStatus::labelled("quiet");
+                status(UiStatus { detail, elapsed_ms, ..label }, out);
+            }
+            Own::SessionResumed(resumed) => {
+                let detail = Some(resumed.how.as_str().to_owned());
+                status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
+            }
+            // What the agent starts with, when nobody chose.
+            Own::WorkerStarted(WorkerStarted { model: Some(model), .. })
+                if self.start.model.as_ref() != Some(&model) =>
+            {
+                self.model(model, out);
+            }
+            Own::AgentStderr(AgentStderr { text: chunk }) => out.push(UiEvent::Stderr { chunk }),
+            Own::OptionSet(set) => {
+                if let Some(model) = chosen_model(&set) {
+                    self.model(model, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn created(&mut self, created: SessionCreated) {
+        let SessionCreated { agent, command, cwd, .. } = created;
+        self.start = UiStart {
+            run_id: None,
+            // The vocabulary requires it; an agent without a command is its own name.
+            bin: match command.is_empty() {
+                true => agent.clone(),
+                false => command_line(command.iter().map(String::as_str)),
+            },
+            agent_id: Some(agent),
+            protocol_version: PROTOCOL_VERSION,
+            cwd: Some(cwd),
+            model: None,
+        };
+    }
+
+    fn start_turn(&mut self, now: &Conversation, out: &mut Vec<UiEvent>) {
+        self.has_output = false;
+        let run_id = now.turn().and_then(|turn| turn.id).map(|turn| turn.to_string());
+        let start = self.start.clone();
+        out.push(UiEvent::Start(UiStart { run_id, protocol_version: PROTOCOL_VERSION, ..start }));
+        self.has_begun = true;
+        out.append(&mut self.early);
+        status(UiStatus::labelled("requesting"), out);
+    }
+
+    fn end_turn(&mut self, end: TurnEnd, out: &mut Vec<UiEvent>) {
+        self.end_thinking(out);
+        let stop_reason = end.stop_reason();
+        out.push(UiEvent::Agent(AgentUpdate::Usage {
+            usage: end.usage,
+            cost_usd: end.cost_usd,
+            duration_ms: end.took_ms,
+            stop_reason: stop_reason.clone(),
+        }));
+        let (code, status) = match end.outcome {
+            Outcome::Completed => (Some(0), EndStatus::Succeeded),
+            Outcome::Failed => (Some(1), EndStatus::Failed),
+            Outcome::Cancelled => (None, EndStatus::Canceled),
+        };
+        out.push(UiEvent::End(UiEnd {
+            code,
+            status,
+            stop_reason,
+            failure_category: end.fault.as_ref().map(|fault| fault.category),
+            failure_detail: end.fault.map(|fault| fault.message),
+        }));
+    }
+
+    fn text(&mut self, delta: String, now: &Conversation, out: &mut Vec<UiEvent>) {
+        self.first_output(now, out);
+        self.end_thinking(out);
+        out.push(UiEvent::Agent(AgentUpdate::TextDelta { delta }));
+    }
+
+    /// The vocabulary has no word for an image, and what its clients do not know they leave out; so
+    /// it is named in the answer, as a paragraph.
+    fn answer_block(&mut self, block: &Block<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
+        if let Some(described) = block.describe() {
+            self.text(format!("\n\n{described}\n\n"), now, out);
+        }
+    }
+
+    fn thought(&mut self, delta: String, now: &Conversation, out: &mut Vec<UiEvent>) {
+        self.first_output(now, out);
+        if !std::mem::replace(&mut self.is_thinking, true) {
+            out.push(UiEvent::Agent(AgentUpdate::ThinkingStart {}));
+        }
+        out.push(UiEvent::Agent(AgentUpdate::ThinkingDelta { delta }));
+    }
+
+    fn end_thinking(&mut self, out: &mut Vec<UiEvent>) {
+        if std::mem::take(&mut self.is_thinking) {
+            out.push(UiEvent::Agent(AgentUpdate::ThinkingEnd {}));
+        }
+    }
+
+    /// Says once per turn how long the first sign of an answer took.
+    fn first_output(&mut self, now: &Conversation, out: &mut Vec<UiEvent>) {
+        let Some(turn) = now.turn().filter(|_| !self.has_output) else { return };
+        self.has_output = true;
+        let ttft_ms = elapsed(turn.since, now.at());
+        status(UiStatus { ttft_ms, ..UiStatus::labelled("streaming") }, out);
+    }
+
+    /// A question stands right after the `tool_use` it is about.
+    fn asked(&mut self, question: &Question<'_>, out: &mut Vec<UiEvent>) {
+        self.end_thinking(out);
+        let option = |choice: &Choice| UiOption {
+            option_id: choice.id.clone(),
+            name: choice.name.clone(),
+            kind: choice.kind.clone(),
+        };
+        let options = question.options.iter().filter(|choice| !choice.id.is_empty());
+        out.push(UiEvent::Agent(AgentUpdate::PermissionRequest {
+            request_id: question.id.to_string(),
+            tool_use_id: question.tool_call_id(),
+            title: question.title.clone(),
+            options: options.map(option).collect(),
+            tool_call: question.tool_call(),
+        }));
+    }
+
+    fn model(&mut self, model: String, out: &mut Vec<UiEvent>) {
+        self.start.model = Some(model.clone());
+        status(UiStatus { model: Some(model), ..UiStatus::labelled("model") }, out);
+    }
+}
+
+fn error(fault: &Fault) -> UiError {
+    use Category::{RateLimit, Timeout, UpstreamUnavailable};
+    UiError {
+        message: fault.message.clone(),
+        error: UiErrorDetail {
+            code: fault.category,
+            message: fault.message.clone(),
+            details: fault.remedy.clone(),
+            retryable: matches!(fault.category, RateLimit | UpstreamUnavailable | Timeout),
+        },
+    }
+}
+
+fn decided(resolved: PermissionResolved) -> AgentUpdate {
+    let RecordedOutcome { outcome, option_id, kind, .. } = resolved.outcome;
+    AgentUpdate::PermissionResolved {
+        request_id: resolved.request_id.to_string(),
+        outcome,
+        option_id,
+        kind,
+        by: Some(resolved.by.who.as_str().to_owned()),
+        detail: resolved.by.detail,
+    }
+}
+
+/// Nothing of an answer, which is told at once even where the log has no turn for it.
+fn is_about_the_session(event: &UiEvent) -> bool {
+    use AgentUpdate::{ConversationTitle, Status};
+    matches!(event, UiEvent::Agent(Status(_) | ConversationTitle { .. }))
+}
+
+fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
+    out.push(UiEvent::Agent(AgentUpdate::Status(status)));
+}
+
+/// The model that was chosen, by either of the two ways that ACP has.
+fn chosen_model(set: &OptionSet<'_>) -> Option<String> {
+    let params = Node::of(set.params).object();
+    let is_model = params.text("configId").as_deref() == Some("model");
+    let value = params.words("value").filter(|_| is_model);
+    value.or_else(|| params.words("modelId")).map(Cow::into_owned)
+}
+
+fn elapsed(from: Millis, to: Millis) -> Option<u64> {
+    u64::try_from(to.0.saturating_sub(from.0)).ok()
+}
+
+/// The model a session's details or configuration options name.
+fn model_of(fields: &Object<'_>) -> Option<String> {
+    if let Some(model) = fields.words("model") {
+        return Some(model.into_owned());
+    }
+    if let Some(model) = fields.object("models").words("currentModelId") {
+        return Some(model.into_owned());
+    }
+    let options: Vec<_> = fields.items("configOptions").into_iter().map(Node::object).collect();
+    let by_category = options.iter().find(|o| o.text("category").as_deref() == Some("model"));
+    let by_id = || options.iter().find(|o| o.text("id").as_deref() == Some("model"));
+    let option = by_category.or_else(by_id)?;
+    option.words("currentValue").map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests;

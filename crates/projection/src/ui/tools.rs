@@ -1,0 +1,65 @@
+//! Tool calls for the user interface: one `tool_use`, one `tool_result` each.
+//!
+//! In: a call. Out: `tool_use` with its input, `tool_result` with the text of what the tool gave
+//! back.
+
+use wire::Json;
+use wire::event::Outcome;
+
+use super::AgentUpdate;
+use crate::calls::{Output, Status, ToolCall};
+use crate::conversation::Conversation;
+use crate::diff::unified;
+use crate::printed::Printed;
+use crate::terminals::Terminals;
+
+pub(super) fn tool_use(call: &ToolCall) -> AgentUpdate {
+    AgentUpdate::ToolUse {
+        id: call.id.clone(),
+        name: call.name().to_owned(),
+        input: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
+        started_at: call.first_seen.0,
+    }
+}
+
+/// `turn` is how the turn of a call ended that nobody said the end of: a page must not wait for it
+/// for ever.
+pub(super) fn tool_result(
+    call: &ToolCall,
+    now: &Conversation,
+    turn: Option<Outcome>,
+) -> AgentUpdate {
+    // Some agents call a command that failed a call that went well.
+    let has_failed = || {
+        let end = Printed::of(call, now.terminals()).and_then(|printed| printed.end);
+        end.is_some_and(|end| end.failure().is_some())
+    };
+    let is_error = match turn {
+        Some(outcome) => outcome != Outcome::Completed,
+        None => call.status != Some(Status::Completed) || has_failed(),
+    };
+    let content = result_text(call, now.terminals());
+    AgentUpdate::ToolResult { tool_use_id: call.id.clone(), content, is_error }
+}
+
+fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
+    let texts = call.output.iter().map(|output| match output {
+        Output::Text(text) | Output::Other(text) => text.clone(),
+        Output::Diff(file) => unified(file),
+        Output::Terminal(id) => printed_text(call, terminals)
+            .filter(|text| !text.is_empty())
+            .or_else(|| call.raw_output_text())
+            .unwrap_or_else(|| format!("[terminal {id}]")),
+    });
+    let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    if text.is_empty() { call.raw_output_text().unwrap_or_default() } else { text }
+}
+
+/// What a command printed, and how it failed if it did.
+fn printed_text(call: &ToolCall, terminals: &Terminals) -> Option<String> {
+    let Printed { text, end, .. } = Printed::of(call, terminals)?;
+    Some(match end.and_then(|end| end.failure()) {
+        Some(failure) => format!("{text}\n\n{failure}").trim_start().to_owned(),
+        None => text,
+    })
+}

@@ -1,0 +1,110 @@
+//! The vocabularies together, for whoever lets a client choose one.
+//!
+//! In: events. Out: frames, each a JSON value and in some vocabularies a name; or the same as lines.
+
+use wire::{Event, Json};
+
+use crate::{AcpReplay, Answer, Envelopes, Reader, Text, Ui};
+
+/// What a client reads a log in.
+#[derive(Debug)]
+pub enum Vocabulary {
+    /// The events as they are.
+    Events,
+    /// Params of `session/update`, as `session/load` replays them.
+    Acp(Box<AcpReplay>),
+    Ui(Box<Reader<Ui>>),
+    Envelopes(Box<Reader<Envelopes>>),
+    Text(Box<Reader<Text>>),
+    Answer(Box<Reader<Answer>>),
+}
+
+/// One thing that is told.
+#[derive(Debug)]
+pub struct Frame {
+    /// What kind of frame it is, where the data does not say it.
+    pub name: Option<&'static str>,
+    pub data: Json,
+}
+
+impl Frame {
+    pub fn named(name: &'static str, data: &impl serde::Serialize) -> Self {
+        Self { name: Some(name), data: Json::of(data) }
+    }
+
+    /// With its name, as one value.
+    pub fn into_json(self) -> Json {
+        match self.name {
+            None => self.data,
+            Some(name) => {
+                #[derive(serde::Serialize)]
+                struct Named {
+                    event: &'static str,
+                    data: Json,
+                }
+                Json::of(&Named { event: name, data: self.data })
+            }
+        }
+    }
+}
+
+impl Vocabulary {
+    pub fn ui() -> Self {
+        Self::Ui(Box::default())
+    }
+
+    pub fn envelopes(session: impl Into<String>) -> Self {
+        Self::Envelopes(Box::new(Reader::new(Envelopes::new(session))))
+    }
+
+    pub fn text(text: Text) -> Self {
+        Self::Text(Box::new(Reader::new(text)))
+    }
+
+    /// What is told of the next event.
+    pub fn frames(&mut self, event: &Event) -> Vec<Frame> {
+        let plain = |data| Frame { name: None, data };
+        let text = |text: String| match text.is_empty() {
+            true => Vec::new(),
+            false => vec![plain(Json::of(&text))],
+        };
+        match self {
+            Self::Events => vec![plain(Json::trusted(event.to_json_line()))],
+            Self::Acp(replay) => {
+                let mut updates = Vec::new();
+                replay.project(event, &mut updates);
+                updates.into_iter().map(plain).collect()
+            }
+            Self::Ui(reader) => {
+                let events = reader.read(event);
+                events
+                    .iter()
+                    .map(|one| Frame { name: Some(one.name()), data: one.data() })
+                    .collect()
+            }
+            Self::Envelopes(reader) => {
+                reader.read(event).iter().map(|one| plain(Json::of(one))).collect()
+            }
+            Self::Text(reader) => text(reader.read(event)),
+            Self::Answer(reader) => text(reader.read(event)),
+        }
+    }
+
+    /// The same as lines of a file; text as it is.
+    pub fn write(&mut self, event: &Event, out: &mut String) {
+        match self {
+            Self::Text(reader) => reader.project(event, out),
+            Self::Answer(reader) => reader.project(event, out),
+            Self::Events => {
+                event.write_json(out);
+                out.push('\n');
+            }
+            Self::Acp(_) | Self::Ui(_) | Self::Envelopes(_) => {
+                for frame in self.frames(event) {
+                    out.push_str(frame.into_json().as_str());
+                    out.push('\n');
+                }
+            }
+        }
+    }
+}
