@@ -1,8 +1,7 @@
 //! A session as it is shown: a pure function of its log.
 //!
-//! In: events, in order, from the first. Out: items to draw, and what is known beside them:
-//! what runs, what waits, what is asked, what was used. Payloads are the agent's bytes and
-//! read leniently; every text in here has been made safe.
+//! In: what changes in the conversation. Out: items to draw, and what is known beside them: what
+//! runs, what waits, what is asked, what was used. Every text in here has been made safe.
 
 mod asking;
 mod notes;
@@ -18,14 +17,15 @@ mod usage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use projection::Retold;
-use serde_json::Value;
-use wire::event::{PermissionRequested, StopReason, TurnEnded};
+use projection::json::{Node, Object};
+use projection::{CallKey, Change, Conversation, Notice, Projection, TurnEnd};
+use wire::event::StopReason;
 use wire::{Event, Own, Seq, TurnId};
 
 pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
 pub(crate) use people::OwnActs;
+pub(crate) use projection::PlanEntry;
 pub(crate) use prompt::Waiting;
 pub(crate) use terminals::{Fate, Terminal};
 #[cfg(test)]
@@ -35,7 +35,6 @@ pub(crate) use usage::Usage;
 
 use prose::Prose;
 pub(crate) use reading::line;
-use reading::{answer_of, text_of};
 use terminals::Terminals;
 
 /// More slash commands than anybody offers.
@@ -65,12 +64,6 @@ pub(crate) enum Part {
     Note(Tone, String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PlanEntry {
-    pub(crate) text: String,
-    pub(crate) status: String,
-}
-
 /// A slash command of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentCommand {
@@ -79,7 +72,8 @@ pub(crate) struct AgentCommand {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub(crate) struct Talk {
+    log: Conversation,
     items: Vec<Item>,
     /// The last event that was heard.
     pub(crate) cursor: Seq,
@@ -105,12 +99,9 @@ pub(crate) struct Conversation {
     /// Where the paths of tools begin.
     cwd: Option<Arc<str>>,
     terminals: Terminals,
-    tools: HashMap<(Option<TurnId>, String), usize>,
+    cards: HashMap<CallKey, usize>,
     /// The plan of the running turn.
     plan: Option<usize>,
-    echo: String,
-    prompted: String,
-    retold: Retold,
 }
 
 /// Whether an event could be taken.
@@ -123,7 +114,7 @@ pub(crate) enum Heard {
     Gap,
 }
 
-impl Conversation {
+impl Talk {
     pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
@@ -149,56 +140,35 @@ impl Conversation {
         self.cursor = event.seq;
         self.heard_at = event.at.0;
         self.terminals.at = event.at.0;
-        if event.kind.update_name() != Some("user_message_chunk") {
-            self.end_echo(event.turn);
+        let mut log = std::mem::take(&mut self.log);
+        for change in log.apply(event) {
+            self.tell(change, &log, &mut ());
         }
-        let added = self.retold.see(event);
-        match event.kind.update_name() {
-            Some(name) => {
-                let mut payload: Value = event.payload.read().unwrap_or_default();
-                let update = payload.get_mut("update").map(Value::take).unwrap_or_default();
-                let turn = event.turn.or(self.running);
-                match name {
-                    "agent_message_chunk" => {
-                        self.say(turn, answer_of(&update["content"], added), false);
-                    }
-                    name => self.update(name, turn, update),
-                }
-            }
-            None => {
-                if let Some(own) = event.own() {
-                    self.own_event(event, &own);
-                }
-            }
-        }
+        self.log = log;
         Heard::New
     }
 
-    fn update(&mut self, name: &str, turn: Option<TurnId>, update: Value) {
+    fn update(&mut self, name: &str, update: &Object<'_>) {
         match name {
-            "agent_thought_chunk" => self.say(turn, text_of(&update["content"]), true),
-            "user_message_chunk" => self.echo.push_str(&text_of(&update["content"])),
-            "tool_call" | "tool_call_update" => self.tool(turn, update),
-            "plan" | "plan_update" => self.plan(turn, &update),
-            "usage_update" => self.usage.update(&update),
-            "notice" => self.notice(turn, &update),
+            "usage_update" => self.usage.update(update),
             "available_commands_update" => {
-                let all = update["availableCommands"].as_array().into_iter().flatten();
-                let read = |one: &Value| {
-                    let name = line(one["name"].as_str()?, 60);
-                    let about = line(one["description"].as_str().unwrap_or_default(), 200);
+                let read = |node: Node<'_>| {
+                    let one = node.object();
+                    let name = line(&one.text("name")?, 60);
+                    let about = line(&one.text("description").unwrap_or_default(), 200);
                     (!name.is_empty()).then_some(AgentCommand { name, about })
                 };
+                let all = update.items("availableCommands").into_iter();
                 self.commands = all.filter_map(read).take(MAX_COMMANDS).collect();
             }
             "current_mode_update" => {
-                self.mode = update["currentModeId"].as_str().map(|mode| line(mode, 60));
+                self.mode = update.text("currentModeId").map(|mode| line(&mode, 60));
                 self.n_offers += 1;
             }
             "config_option_update" => self.n_offers += 1,
             "session_info_update" => {
-                if let Some(title) = update["title"].as_str() {
-                    self.title = Some(line(title, 200)).filter(|title| !title.is_empty());
+                if let Some(title) = update.text("title") {
+                    self.title = Some(line(&title, 200)).filter(|title| !title.is_empty());
                 }
             }
             _ => {}
@@ -232,24 +202,20 @@ impl Conversation {
         }
     }
 
-    fn tool(&mut self, turn: Option<TurnId>, fields: Value) {
-        let id = match &fields["toolCallId"] {
-            Value::String(id) => id.clone(),
-            Value::Null => return,
-            other => other.to_string(),
-        };
-        let index = match self.tools.get(&(turn, id.clone())) {
+    fn call_seen(&mut self, key: CallKey, now: &Conversation) {
+        let call = now.call(key);
+        let index = match self.cards.get(&key) {
             Some(index) => *index,
             None => {
-                self.push(turn, Part::Tool(Box::new(Tool::new(self.cwd.clone()))));
+                self.push(call.turn, Part::Tool(Box::new(Tool::new(self.cwd.clone()))));
                 let index = self.items.len().saturating_sub(1);
-                self.tools.insert((turn, id), index);
+                self.cards.insert(key, index);
                 index
             }
         };
         let Some(item) = self.items.get_mut(index) else { return };
         if let Part::Tool(tool) = &mut item.part {
-            tool.merge(fields);
+            tool.take(call);
             item.revision = item.revision.wrapping_add(1);
             for id in tool.terminals() {
                 self.terminals.shown_by(&id, index);
@@ -266,18 +232,10 @@ impl Conversation {
         }
     }
 
-    fn plan(&mut self, turn: Option<TurnId>, update: &Value) {
-        let entries = match update["entries"].as_array() {
-            Some(entries) => Some(entries),
-            None => update["plan"]["entries"].as_array(),
-        };
-        let read = |one: &Value| {
-            let text = line(one["content"].as_str()?, 500);
-            let status = one["status"].as_str().unwrap_or_default().to_owned();
-            Some(PlanEntry { text, status })
-        };
-        let entries = entries.into_iter().flatten();
-        let entries: Vec<PlanEntry> = entries.filter_map(read).take(MAX_PLAN).collect();
+    fn planned(&mut self, now: &Conversation) {
+        let entry = |one: &PlanEntry| PlanEntry { content: line(&one.content, 500), ..one.clone() };
+        let entries = now.plan().iter().map(entry).take(MAX_PLAN).collect();
+        let turn = now.event_turn();
         match self.plan.and_then(|index| self.items.get_mut(index)) {
             Some(item) if item.turn == turn => {
                 item.part = Part::Plan(entries);
@@ -290,51 +248,33 @@ impl Conversation {
         }
     }
 
-    fn own_event(&mut self, event: &Event, own: &Own<'_>) {
+    fn own_event(&mut self, own: &Own<'_>, notice: Option<&Notice>, now: &Conversation) {
         let cards = match own {
             Own::TerminalOutput(output) => self.terminals.output(output),
             Own::TerminalExited(exited) => self.terminals.exited(exited),
             Own::WorkerStarted(_) | Own::WorkerExited(_) => self.terminals.lose_all(),
-            // It was ended by whoever found it after a crash.
-            Own::TurnEnded(ended) if ended.was_interrupted() => self.terminals.lose_all(),
-            Own::TurnEnded(_) => self.terminals.open_cards(),
             _ => Vec::new(),
         };
         self.touch(&cards);
         match own {
-            Own::PromptReceived(received) => self.prompt_received(event, received),
-            Own::PromptDropped(dropped) => self.prompt_dropped(event, dropped.reason),
-            Own::TurnStarted(_) => self.turn_started(event),
-            Own::TurnEnded(ended) => self.turn_ended(event, ended),
-            Own::PermissionRequested(asked) => self.permission_requested(event, asked),
+            Own::SessionCreated(created) => self.cwd = Some(Arc::from(created.cwd.as_str())),
+            Own::PromptReceived(received) => self.prompt_received(received, now),
+            Own::PromptDropped(_) => return self.prompt_dropped(notice, now),
             Own::ElicitationRequested(asked) if asked.ask => {
                 let request = asked.request.read().unwrap_or_default();
-                self.ask(event, Question::form(asked.request_id, &request));
+                self.ask(Question::form(asked.request_id, &request), now);
             }
-            Own::PermissionResolved(resolved) => self.permission_resolved(event, resolved),
-            Own::ElicitationResolved(resolved) => self.form_resolved(event, resolved),
+            Own::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
             Own::OptionSet(_) => self.n_offers += 1,
-            Own::CancelRequested(_) => self.is_cancelling = self.running.is_some(),
-            own => self.remark(event, own),
+            // What runs says it.
+            Own::CancelRequested(_) => {
+                self.is_cancelling = self.running.is_some();
+                return;
+            }
+            Own::LimitRaised(raised) => return self.limit_raised(raised, now),
+            _ => {}
         }
-    }
-
-    fn permission_requested(&mut self, event: &Event, asked: &PermissionRequested<'_>) {
-        let request: Value = asked.request.read().unwrap_or_default();
-        let call = &request["toolCall"];
-        let turn = event.turn.or(self.running);
-        if call["toolCallId"].is_string() && asked.limit.is_none() {
-            self.tool(turn, call.clone());
-        }
-        if !asked.ask {
-            return;
-        }
-        let known = self.tool_of(turn, call).cloned().unwrap_or_else(|| {
-            let mut told = Tool::new(self.cwd.clone());
-            told.merge(call.clone());
-            told
-        });
-        self.ask(event, Question::permission(asked.request_id, &request, known));
+        self.notice(notice, now);
     }
 
     /// Whether anybody has asked anything.
@@ -343,51 +283,49 @@ impl Conversation {
         self.running.is_some() || !self.waiting.is_empty() || self.items.iter().any(is_prompt)
     }
 
-    /// The card of a call.
-    fn tool_of(&self, turn: Option<TurnId>, call: &Value) -> Option<&Tool> {
-        let index = self.tools.get(&(turn, call["toolCallId"].as_str()?.to_owned()))?;
-        match &self.items.get(*index)?.part {
-            Part::Tool(tool) => Some(tool),
-            _ => None,
+    fn asked(&mut self, question: &projection::Question<'_>, now: &Conversation) {
+        if question.is_for_person {
+            let mut call = Tool::new(self.cwd.clone());
+            if let Some(key) = question.call {
+                call.take(now.call(key));
+            }
+            self.ask(Question::permission(question, call), now);
         }
     }
 
-    fn ask(&mut self, event: &Event, question: Question) {
-        self.questions.push(Question { turn: event.turn, ..question });
+    fn ask(&mut self, question: Question, now: &Conversation) {
+        self.questions.push(Question { turn: now.event_turn(), ..question });
     }
 
-    fn turn_started(&mut self, event: &Event) {
-        self.running = event.turn;
-        self.running_since = event.at.0;
+    fn turn_started(&mut self, now: &Conversation) {
+        let turn = now.event_turn();
+        self.running = turn;
+        self.running_since = now.at().0;
         self.is_cancelling = false;
         self.plan = None;
-        let place = self.waiting.iter().position(|waiting| waiting.turn == event.turn);
-        let Some(place) = place else { return };
-        let Waiting { text, by, .. } = self.waiting.remove(place);
-        self.prompted.clone_from(&text);
-        self.push(event.turn, Part::Prompt { text, by });
+        self.waiting.retain(|waiting| waiting.turn != turn);
     }
 
-    fn turn_ended(&mut self, event: &Event, ended: &TurnEnded<'_>) {
+    fn turn_ended(&mut self, end: &TurnEnd) {
+        let cards = match end.was_interrupted() {
+            // It was ended by whoever found it after a crash.
+            true => self.terminals.lose_all(),
+            false => self.terminals.open_cards(),
+        };
+        self.touch(&cards);
         // What the end says of a turn that never began is about its prompt.
-        self.waiting.retain(|waiting| waiting.turn != event.turn);
-        self.usage.turn_ended(ended);
-        self.tell_end(event, ended);
-        self.last_stop = Some(ended.stop_reason.clone());
-        if event.turn.is_none() || event.turn == self.running {
+        self.waiting.retain(|waiting| waiting.turn != end.turn);
+        self.usage.turn_ended(end);
+        self.tell_end(end);
+        if let projection::Why::Stopped(reason) = &end.why {
+            self.last_stop = Some(reason.clone());
+        }
+        if end.turn.is_none() || end.turn == self.running {
             self.running = None;
             self.is_cancelling = false;
         }
         // Nobody waits for these answers any more.
-        self.questions.retain(|question| question.turn != event.turn || event.turn.is_none());
-        let is_of_turn = |item: &&mut Item| item.turn == event.turn;
-        for item in self.items.iter_mut().rev().take_while(is_of_turn) {
-            if let Part::Tool(tool) = &mut item.part
-                && tool.close()
-            {
-                item.revision = item.revision.wrapping_add(1);
-            }
-        }
+        self.questions.retain(|question| question.turn != end.turn || end.turn.is_none());
     }
 
     fn note(&mut self, turn: Option<TurnId>, tone: Tone, text: String) {
@@ -396,6 +334,37 @@ impl Conversation {
 
     fn push(&mut self, turn: Option<TurnId>, part: Part) {
         self.items.push(Item { revision: 0, turn, part });
+    }
+}
+
+impl Projection for Talk {
+    type Out = ();
+
+    fn tell(&mut self, change: Change<'_>, now: &Conversation, (): &mut ()) {
+        match change {
+            Change::Prompt(said) => self.prompt(&said),
+            Change::TurnStarted => self.turn_started(now),
+            Change::Answer { text, .. } => self.say(now.event_turn(), text, false),
+            Change::AnswerBlock { block, .. } => {
+                let described = block.describe().unwrap_or_default();
+                self.say(now.event_turn(), format!("\n\n{described}\n\n"), false);
+            }
+            Change::Thought { text, .. } => self.say(now.event_turn(), text, true),
+            Change::CallSeen(key) | Change::CallLeftOpen { call: key, .. } => {
+                self.call_seen(key, now);
+            }
+            Change::Planned { .. } => self.planned(now),
+            Change::Asked(question) => self.asked(&question, now),
+            Change::Decided(decision) => self.decided(&decision.resolved, now),
+            Change::Failed { fault, is_said } => self.failed(&fault, is_said, now),
+            Change::TurnEnded(end) => self.turn_ended(&end),
+            Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),
+            Change::Update(name, update, notice) => {
+                self.update(name, &update);
+                self.notice(notice.as_ref(), now);
+            }
+            Change::CallBegan { .. } | Change::CallEnded(_) | Change::CallMedia(..) => {}
+        }
     }
 }
 

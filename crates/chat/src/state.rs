@@ -10,7 +10,7 @@ mod settling;
 mod speaking;
 
 use crate::completion::{Completion, complete};
-use crate::conversation::{Conversation, Question, Wants};
+use crate::conversation::{Question, Talk, Wants};
 use crate::editor::Editor;
 use crate::effect::{Effect, Link};
 use crate::form::Form;
@@ -36,7 +36,7 @@ pub(crate) struct Asking {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) session: Option<SessionInfo>,
-    pub(crate) talk: Conversation,
+    pub(crate) talk: Talk,
     pub(crate) link: Link,
     pub(crate) editor: Editor,
     pub(crate) overlay: Option<Overlay>,
@@ -261,7 +261,7 @@ impl State {
     /// Begins anew with another session.
     fn forget(&mut self) {
         let own = std::mem::take(&mut self.talk.own);
-        self.talk = Conversation::default();
+        self.talk = Talk::default();
         self.talk.own = own;
         self.link = Link::Opening;
         self.asked_at = None;

@@ -60,7 +60,7 @@ impl Projection for Answer {
             | Change::CallSeen(_)
             | Change::Planned { .. }
             | Change::Asked(_) => self.finish(out),
-            Change::Own(own) if matches!(*own, Own::ElicitationRequested(_)) => self.finish(out),
+            Change::Own(own, _) if matches!(*own, Own::ElicitationRequested(_)) => self.finish(out),
             _ => {}
         }
     }

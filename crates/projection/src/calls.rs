@@ -15,7 +15,7 @@ use super::shell::command_line;
 
 /// How far a call has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
     Pending,
     InProgress,
     Completed,
@@ -24,7 +24,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    pub(crate) fn is_terminal(self) -> bool {
+    pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
@@ -42,7 +42,7 @@ impl Status {
 
 /// A piece of a tool's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Output {
+pub enum Output {
     Text(String),
     Diff(FileDiff),
     /// A terminal, by its id; what was printed in it is not here.
@@ -51,15 +51,22 @@ pub(crate) enum Output {
     Other(String),
 }
 
+/// Where a call reads or writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub path: String,
+    pub line: Option<u64>,
+}
+
 /// A file before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct FileDiff {
-    pub(crate) path: String,
-    pub(crate) change: Change,
+pub struct FileDiff {
+    pub path: String,
+    pub change: FileChange,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Change {
+pub enum FileChange {
     Texts {
         old: Option<String>,
         new: String,
@@ -70,30 +77,32 @@ pub(crate) enum Change {
 
 /// A tool call as it is known so far.
 #[derive(Debug, Clone)]
-pub(crate) struct ToolCall {
-    pub(crate) id: String,
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) first_seen: Millis,
+pub struct ToolCall {
+    pub id: String,
+    pub turn: Option<TurnId>,
+    pub first_seen: Millis,
     /// It had ended when it was first heard of.
-    pub(crate) is_orphan: bool,
+    pub is_orphan: bool,
+    /// It is over, and what it held was let go: this is what came late.
+    pub is_late: bool,
     /// Its turn ended before it did.
-    pub(crate) is_left_open: bool,
+    pub is_left_open: bool,
     is_end_told: bool,
     n_media: usize,
     /// The call on whose behalf a sub-agent makes this one.
-    pub(crate) parent: Option<String>,
-    pub(crate) status: Option<Status>,
-    pub(crate) name: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) kind: Option<String>,
-    pub(crate) output: Vec<Output>,
-    pub(crate) paths: Vec<String>,
-    pub(crate) raw_input: Option<Json>,
-    pub(crate) raw_output: Option<Json>,
+    pub parent: Option<String>,
+    pub status: Option<Status>,
+    pub name: Option<String>,
+    pub title: Option<String>,
+    pub kind: Option<String>,
+    pub output: Vec<Output>,
+    pub places: Vec<Place>,
+    pub raw_input: Option<Json>,
+    pub raw_output: Option<Json>,
 }
 
 impl ToolCall {
-    pub(crate) fn is_ended(&self) -> bool {
+    pub fn is_ended(&self) -> bool {
         self.status.is_some_and(Status::is_terminal)
     }
 
@@ -105,29 +114,29 @@ impl ToolCall {
     }
 
     /// Whether enough is known to say what it is about.
-    pub(crate) fn is_telling(&self) -> bool {
-        (self.input().is_some() || !self.paths.is_empty()) && !self.is_being_written()
+    pub fn is_telling(&self) -> bool {
+        (self.input().is_some() || !self.places.is_empty()) && !self.is_being_written()
     }
 
     /// The input as an object with members, once there is one.
-    pub(crate) fn input(&self) -> Option<&Json> {
+    pub fn input(&self) -> Option<&Json> {
         self.raw_input.as_ref().filter(|input| !Node::of(*input).object().is_empty())
     }
 
     /// What the tool is called: its own name, or the next best thing.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         let kind = self.kind.as_ref().filter(|kind| *kind != "other");
         self.name.as_ref().or(kind).or(self.title.as_ref()).map_or("tool", |name| name)
     }
 
     /// A string member of the input, such as `command`.
-    pub(crate) fn input_words(&self, key: &str) -> Option<String> {
+    pub fn input_words(&self, key: &str) -> Option<String> {
         let input = Node::of(self.raw_input.as_ref()?).object();
         input.words(key).map(std::borrow::Cow::into_owned)
     }
 
     /// The command line of a call that runs one, whether given as a string or as an argv.
-    pub(crate) fn command(&self) -> Option<String> {
+    pub fn command(&self) -> Option<String> {
         let input = Node::of(self.raw_input.as_ref()?).object();
         ["command", "cmd"].iter().find_map(|key| {
             let value = input.get(key)?;
@@ -143,7 +152,7 @@ impl ToolCall {
     }
 
     /// The output that came outside `content`: a string as it is, anything else as JSON.
-    pub(crate) fn raw_output_text(&self) -> Option<String> {
+    pub fn raw_output_text(&self) -> Option<String> {
         let node = Node::of(self.raw_output.as_ref()?);
         Some(node.text().map_or_else(|| node.raw().to_owned(), std::borrow::Cow::into_owned))
     }
@@ -170,8 +179,11 @@ impl ToolCall {
             self.output = content.items().into_iter().flat_map(read_output).collect();
         }
         if let Some(locations) = fields.get("locations") {
-            let path = |node: Node<'_>| node.object().words("path").map(Into::into);
-            self.paths = locations.items().into_iter().filter_map(path).collect();
+            let place = |node: Node<'_>| {
+                let fields = node.object();
+                Some(Place { path: fields.words("path")?.into_owned(), line: fields.count("line") })
+            };
+            self.places = locations.items().into_iter().filter_map(place).collect();
         }
         if let Some(input) = fields.get("rawInput") {
             self.raw_input = Some(input.to_json());
@@ -188,8 +200,8 @@ fn read_output(node: Node<'_>) -> Vec<Output> {
         Some("diff") => {
             let patch = fields.object("patch").text("text");
             let change = match patch {
-                Some(patch) => Change::Patch(patch.into_owned()),
-                None => Change::Texts {
+                Some(patch) => FileChange::Patch(patch.into_owned()),
+                None => FileChange::Texts {
                     old: fields.text("oldText").map(Into::into),
                     new: fields.text("newText").unwrap_or_default().into_owned(),
                 },
@@ -231,8 +243,10 @@ pub(crate) enum Sighting {
 pub(crate) struct Calls {
     all: Vec<ToolCall>,
     by_id: HashMap<(Option<TurnId>, String), CallKey>,
-    /// Those before this one are of earlier turns and have given up their contents.
+    /// Those before this one are of earlier turns.
     current_from: usize,
+    /// Those that ended with the event at hand, at which somebody may still look.
+    over: Vec<CallKey>,
     /// Those that have not begun, as too little is known of them.
     waiting: Vec<CallKey>,
 }
@@ -286,6 +300,7 @@ impl Calls {
 
     /// Whether its end has not been told.
     pub(crate) fn end(&mut self, key: CallKey) -> bool {
+        self.over.push(key);
         !std::mem::replace(&mut self.get_mut(key).is_end_told, true)
     }
 
@@ -296,6 +311,8 @@ impl Calls {
         for key in &open {
             self.get_mut(*key).is_left_open = true;
         }
+        self.over.extend(&open);
+        self.current_from = self.all.len();
         open
     }
 
@@ -308,19 +325,20 @@ impl Calls {
         media.into_iter().skip(n_told).filter(|_| !is_over).collect()
     }
 
-    /// Lets go of what the calls held; their ids stay, so that a late update is known.
+    /// Lets go of what the calls held that are over; their ids stay, so that a late update is known.
     pub(crate) fn let_go(&mut self) {
-        for call in self.all.iter_mut().skip(self.current_from) {
+        for key in std::mem::take(&mut self.over) {
+            let call = self.get_mut(key);
             *call = ToolCall {
                 status: call.status,
                 title: call.title.take(),
                 is_end_told: call.is_end_told,
                 is_orphan: call.is_orphan,
+                is_late: true,
                 is_left_open: call.is_left_open,
                 ..ToolCall::new(std::mem::take(&mut call.id), call.turn, call.first_seen)
             };
         }
-        self.current_from = self.all.len();
     }
 }
 
@@ -331,6 +349,7 @@ impl ToolCall {
             turn,
             first_seen,
             is_orphan: false,
+            is_late: false,
             is_left_open: false,
             is_end_told: false,
             n_media: 0,
@@ -340,7 +359,7 @@ impl ToolCall {
             title: None,
             kind: None,
             output: Vec::new(),
-            paths: Vec::new(),
+            places: Vec::new(),
             raw_input: None,
             raw_output: None,
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wire::{Event, Json};
+use wire::Event;
 
 use super::json::{Node, Object};
 use super::media::{Media, decoded_len};
@@ -48,11 +48,11 @@ pub(crate) fn chunk_text(update: &Object<'_>) -> String {
 }
 
 impl<'a> Block<'a> {
-    pub(crate) fn of(node: Node<'a>) -> Self {
+    pub fn of(node: Node<'a>) -> Self {
         Self { node, fields: node.object() }
     }
 
-    pub(crate) fn text(&self) -> Option<Cow<'a, str>> {
+    pub fn text(&self) -> Option<Cow<'a, str>> {
         match self.kind().as_deref() {
             None | Some("text") => self.node.text().or_else(|| self.fields.text("text")),
             Some(_) => None,
@@ -78,8 +78,13 @@ impl<'a> Block<'a> {
         Media::of(&self.fields)
     }
 
+    /// What it calls itself.
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        self.fields.words("name")
+    }
+
     /// A short description of a block that is not text.
-    pub(crate) fn describe(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let kind = self.kind().filter(|kind| kind != "text")?;
         if let Some(media) = self.media() {
             return Some(media.describe());
@@ -136,11 +141,6 @@ pub(crate) fn inline(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
-}
-
-/// A block that is not text, in one line; not safe yet.
-pub fn describe_block(block: &Json) -> Option<String> {
-    Block::of(Node::of(block)).describe()
 }
 
 /// The call on whose behalf a sub-agent says or does what `fields` tell.

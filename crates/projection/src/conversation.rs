@@ -31,8 +31,6 @@ pub struct Conversation {
     cwd: Option<String>,
     turn: Option<Turn>,
     last_ended: Option<TurnId>,
-    /// A turn has ended with the event at hand; what it held is let go with the next.
-    is_turn_over: bool,
     prompts: Prompts,
     calls: Calls,
     terminals: Terminals,
@@ -107,35 +105,35 @@ impl<P: Projection + Default> Default for Reader<P> {
 
 impl Conversation {
     /// Number of the last event.
-    pub(crate) fn seq(&self) -> Seq {
+    pub fn seq(&self) -> Seq {
         self.seq
     }
 
     /// Time of the last event.
-    pub(crate) fn at(&self) -> Millis {
+    pub fn at(&self) -> Millis {
         self.at
     }
 
     /// The turn of the last event: its own, or else the one that runs.
-    pub(crate) fn event_turn(&self) -> Option<TurnId> {
+    pub fn event_turn(&self) -> Option<TurnId> {
         self.event_turn.or(self.turn.as_ref().and_then(|turn| turn.id))
     }
 
-    pub(crate) fn turn(&self) -> Option<&Turn> {
+    pub fn turn(&self) -> Option<&Turn> {
         self.turn.as_ref()
     }
 
     /// Where the session works.
-    pub(crate) fn cwd(&self) -> Option<&str> {
+    pub fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
 
-    pub(crate) fn call(&self, key: CallKey) -> &ToolCall {
+    pub fn call(&self, key: CallKey) -> &ToolCall {
         self.calls.get(key)
     }
 
     /// A call of a turn by the agent's own id.
-    pub(crate) fn find_call(&self, turn: Option<TurnId>, id: &str) -> Option<&ToolCall> {
+    pub fn find_call(&self, turn: Option<TurnId>, id: &str) -> Option<&ToolCall> {
         self.calls.find(turn, id).map(|key| self.calls.get(key))
     }
 
@@ -143,12 +141,12 @@ impl Conversation {
         &self.terminals
     }
 
-    pub(crate) fn plan(&self) -> &[PlanEntry] {
+    pub fn plan(&self) -> &[PlanEntry] {
         &self.plan
     }
 
     /// How many tokens the model can see at once.
-    pub(crate) fn context_window(&self) -> Option<u64> {
+    pub fn context_window(&self) -> Option<u64> {
         self.context.window
     }
 
@@ -196,7 +194,6 @@ impl Conversation {
             let outcome = end.outcome;
             let leave = |call| Change::CallLeftOpen { call, outcome };
             changes.extend(self.calls.leave_open().into_iter().map(leave));
-            self.is_turn_over = true;
         }
         if let Some(fault) = &end.fault {
             self.fail(fault, end.is_said, changes);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use imara_diff::{Algorithm, InternedInput};
 
-use super::calls::{Change, FileDiff};
+use super::calls::{FileChange, FileDiff};
 
 /// Unchanged lines that are shown around a change.
 const CONTEXT_LINES: usize = 3;
@@ -46,10 +46,12 @@ pub struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    pub(crate) fn of(change: &'a Change) -> Self {
+    pub fn of(change: &'a FileChange) -> Self {
         match change {
-            Change::Texts { old, new } => Self::between(old.as_deref().unwrap_or_default(), new),
-            Change::Patch(patch) => Self::of_patch(patch),
+            FileChange::Texts { old, new } => {
+                Self::between(old.as_deref().unwrap_or_default(), new)
+            }
+            FileChange::Patch(patch) => Self::of_patch(patch),
         }
     }
 
@@ -165,7 +167,7 @@ impl Mark {
 /// A file's difference in the format of `diff -u`.
 pub(crate) fn unified(file: &FileDiff) -> String {
     let diff = Diff::of(&file.change);
-    let is_new = matches!(&file.change, Change::Texts { old: None, .. });
+    let is_new = matches!(&file.change, FileChange::Texts { old: None, .. });
     let old_path = if is_new { "/dev/null" } else { &file.path };
     // Writing to a String cannot fail.
     let mut text = format!("--- {old_path}\n+++ {}\n", file.path);

@@ -59,7 +59,7 @@ impl Projection for Envelopes {
             Change::Planned { .. } => self.plan(now, out),
             Change::Failed { fault, .. } if self.active.is_some() => self.error(&fault, now, out),
             Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, now, out),
-            Change::Own(own) => {
+            Change::Own(own, _) => {
                 if let Own::LimitReached(reached) = *own {
                     self.remark(format!("Paused: {}", limit_words(&reached)), now, out);
                 }

@@ -17,6 +17,7 @@ mod diff;
 mod envelopes;
 pub mod json;
 mod media;
+mod notice;
 mod plan;
 mod printed;
 mod prompts;
@@ -35,19 +36,23 @@ mod usage;
 mod vocabulary;
 
 pub use answer::Answer;
-pub use calls::CallKey;
-pub use content::describe_block;
+pub use calls::{CallKey, FileChange, FileDiff, Output, Place, Status, ToolCall};
+pub use content::Block;
 pub use conversation::{Change, Conversation, Projection, Reader};
 pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
 pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
+pub use notice::{Notice, Tone, Weight};
+pub use plan::PlanEntry;
 pub use printed::End as CommandEnd;
-pub use question::{ACTING_KINDS, plain_yes};
+pub use prompts::{Said, Source};
+pub use question::{ACTING_KINDS, Choice, Decision, Question, decided_by, plain_yes};
 pub use recap::Recap;
 pub use replay::{AcpReplay, Pace, TerminalsAsText};
 pub use retold::Retold;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use shell::command_line;
 pub use text::{Style, Text};
+pub use turn::{Turn, TurnEnd, Why};
 pub use ui::{
     AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
 };

@@ -5,12 +5,12 @@ use crate::json::{Node, Object};
 /// One line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanEntry {
-    pub(crate) content: String,
-    pub(crate) status: String,
+    pub content: String,
+    pub status: String,
 }
 
 impl PlanEntry {
-    pub(crate) fn mark(&self) -> &'static str {
+    pub fn mark(&self) -> &'static str {
         match self.status.as_str() {
             "completed" => "[x]",
             "in_progress" => "[~]",

@@ -5,7 +5,7 @@
 //! in the middle of an answer, and a dropped one is never told. Agents that echo the
 //! prompt as `user_message_chunk` are not listened to; what else they send there is told.
 
-use wire::{Event, Json, Kind, Own, TurnId};
+use wire::{Event, Json, Kind, Own, Seq, TurnId};
 
 use super::content::{Block, blocks, chunk_text, update_of};
 use super::json::Node;
@@ -13,14 +13,19 @@ use super::json::Node;
 /// Something the user said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    pub(crate) turn: Option<TurnId>,
-    /// A content block, or the `params` of the agent's own `user_message_chunk`.
-    pub(crate) source: Source,
+    pub turn: Option<TurnId>,
+    /// Who, as the log names them; nobody for what the agent says.
+    pub by: String,
+    /// The event that brought it.
+    pub seq: Seq,
+    pub source: Source,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    Prompt(Json),
+pub enum Source {
+    /// A prompt: its content blocks.
+    Prompt(Vec<Json>),
+    /// What the agent says for the user: the `params` of its `user_message_chunk`.
     Agent(Json),
 }
 
@@ -28,6 +33,8 @@ pub(crate) enum Source {
 #[derive(Debug, Clone)]
 struct Prompt {
     turn: Option<TurnId>,
+    by: String,
+    seq: Seq,
     blocks: Vec<Json>,
     is_told: bool,
     /// What the agent may still echo.
@@ -80,7 +87,8 @@ impl Prompts {
         let text = blocks.iter().filter_map(Block::text).collect();
         let others = blocks.iter().filter(|b| b.text().is_none()).map(Block::identity).collect();
         let blocks = blocks.iter().filter_map(whole_block).collect();
-        self.open.push(Prompt { turn: event.turn, blocks, is_told: false, text, others });
+        let Event { turn, seq, .. } = *event;
+        self.open.push(Prompt { turn, by: received.by, seq, blocks, is_told: false, text, others });
     }
 
     fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<Said>) {
@@ -88,8 +96,8 @@ impl Prompts {
             return;
         };
         prompt.is_told = true;
-        let sources = std::mem::take(&mut prompt.blocks).into_iter().map(Source::Prompt);
-        said.extend(sources.map(|source| Said { turn, source }));
+        let source = Source::Prompt(std::mem::take(&mut prompt.blocks));
+        said.push(Said { turn, by: prompt.by.clone(), seq: prompt.seq, source });
     }
 
     fn forget(&mut self, turn: Option<TurnId>) {
@@ -100,7 +108,8 @@ impl Prompts {
     fn hear(&mut self, event: &Event) -> Vec<Said> {
         let update = update_of(event);
         let turn = event.turn.or(self.active_turn);
-        let chunk = Said { turn, source: Source::Agent(event.payload.clone()) };
+        let source = Source::Agent(event.payload.clone());
+        let chunk = Said { turn, by: String::new(), seq: event.seq, source };
         let others: Vec<_> = blocks(update.get("content"))
             .iter()
             .filter(|b| b.text().is_none())
@@ -172,9 +181,9 @@ fn whole_block(block: &Block<'_>) -> Option<Json> {
 
 impl Said {
     /// The content blocks in it.
-    pub(crate) fn blocks(&self) -> Vec<Block<'_>> {
+    pub fn blocks(&self) -> Vec<Block<'_>> {
         match &self.source {
-            Source::Prompt(block) => vec![Block::of(Node::of(block))],
+            Source::Prompt(blocks) => blocks.iter().map(|one| Block::of(Node::of(one))).collect(),
             Source::Agent(params) => {
                 blocks(Node::of(params).object().object("update").get("content"))
             }

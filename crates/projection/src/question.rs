@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use wire::event::{PermissionRequested, PermissionResolved};
+use wire::event::{DecidedBy, Decider, PermissionRequested, PermissionResolved};
 use wire::{CallId, Json};
 
 use crate::calls::CallKey;
@@ -17,23 +17,30 @@ pub const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 /// A question, as it is asked.
 #[derive(Debug)]
 pub struct Question<'e> {
-    pub(crate) id: CallId,
+    pub id: CallId,
     /// Somebody is asked; else a rule or the mode decides.
-    pub(crate) is_for_person: bool,
+    pub is_for_person: bool,
     /// The call that it is about.
-    pub(crate) call: Option<CallKey>,
-    pub(crate) title: Option<String>,
-    pub(crate) options: Vec<Choice>,
+    pub call: Option<CallKey>,
+    pub title: Option<String>,
+    pub options: Vec<Choice>,
     tool_call: Option<Node<'e>>,
 }
 
 /// One of the options, in the agent's order: a number that a person types names one.
 #[derive(Debug, Clone)]
-pub(crate) struct Choice {
+pub struct Choice {
     /// Empty where the agent gives none, so that nobody can choose it.
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) kind: Option<String>,
+    pub id: String,
+    pub name: Option<String>,
+    pub kind: Option<String>,
+}
+
+impl Choice {
+    /// Its name, or the next best thing.
+    pub fn label(&self) -> &str {
+        self.name.as_ref().unwrap_or(&self.id)
+    }
 }
 
 impl<'e> Question<'e> {
@@ -46,8 +53,8 @@ impl<'e> Question<'e> {
         let option = |node: Node<'_>| {
             let fields = node.object();
             let id = fields.label("optionId").unwrap_or_default().into_owned();
-            let name = fields.words("name").map_or_else(|| id.clone(), Cow::into_owned);
-            Choice { id, name, kind: fields.words("kind").map(Cow::into_owned) }
+            let words = |key| fields.words(key).map(Cow::into_owned);
+            Choice { id, name: words("name"), kind: words("kind") }
         };
         Self {
             id: asked.request_id,
@@ -73,11 +80,30 @@ impl<'e> Question<'e> {
 /// What was decided.
 #[derive(Debug)]
 pub struct Decision {
-    pub(crate) resolved: PermissionResolved,
+    pub resolved: PermissionResolved,
     /// What the option that was chosen does, as far as anybody says it.
-    pub(crate) kind: Option<String>,
+    pub kind: Option<String>,
     /// Others of the options do the same.
-    pub(crate) is_one_of_several: bool,
+    pub is_one_of_several: bool,
+}
+
+/// Who decided, as the end of a sentence: ` by a rule (tests are fine)`.
+pub fn decided_by(by: &Decider) -> String {
+    let detail = by.detail.as_deref().map_or_else(String::new, |detail| format!(" ({detail})"));
+    match (by.who, &by.detail) {
+        (DecidedBy::Client, Some(name)) => format!(" by {name}"),
+        (DecidedBy::Client, None) => " by a client".to_owned(),
+        (DecidedBy::Rule, _) => format!(" by a rule{detail}"),
+        (DecidedBy::Switchyard, _) => format!(" by switchyard{detail}"),
+        (DecidedBy::Mode, _) => format!(" by the permission mode{detail}"),
+        (DecidedBy::Timeout, _) => ": nobody answered in time".to_owned(),
+        (DecidedBy::Cancel, _) => ": the turn was stopped".to_owned(),
+        (DecidedBy::Unattended, _) => ": nobody was there to ask".to_owned(),
+        (DecidedBy::Overflow, _) => ": too many questions wait".to_owned(),
+        (DecidedBy::Interrupted, _) => ": the session was interrupted".to_owned(),
+        (DecidedBy::Limits, _) => " by the limits".to_owned(),
+        (DecidedBy::Unknown, _) => String::new(),
+    }
 }
 
 /// What open questions offer.

@@ -44,10 +44,12 @@ impl AcpReplay {
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {
         for Said { source, .. } in self.prompts.project(event) {
-            out.push(match source {
-                Source::Prompt(block) => self.user_chunk(event, &block),
-                Source::Agent(params) => params,
-            });
+            match source {
+                Source::Prompt(blocks) => {
+                    out.extend(blocks.iter().map(|block| self.user_chunk(event, block)));
+                }
+                Source::Agent(params) => out.push(params),
+            }
         }
         let told = self.terminals.project(event, Pace::AtTheEnd);
         match event.kind.update_name() {

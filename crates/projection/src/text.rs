@@ -15,11 +15,11 @@ mod tools;
 use std::collections::HashMap;
 
 use wire::Own;
-use wire::event::CancelStep;
 
 use super::calls::CallKey;
 use super::content::Block;
 use super::conversation::{Change, Conversation, Projection};
+use super::notice::Notice;
 use super::plan::PlanEntry;
 use super::prompts::Said;
 use super::sanitize::sanitize_line;
@@ -113,20 +113,11 @@ impl Text {
         }
     }
 
-    fn own_event(&mut self, own: &Own<'_>, now: &Conversation, out: &mut String) {
+    fn own_event(&mut self, own: &Own<'_>, notice: Option<&Notice>, out: &mut String) {
         match own {
-            Own::SessionResumed(resumed) => self.resumed(resumed, out),
             Own::ElicitationRequested(asked) => self.elicitation_requested(asked, out),
             Own::ElicitationResolved(resolved) => self.elicitation_resolved(resolved, out),
-            // The question that follows says it, and so does the answer.
-            Own::LimitReached(_) | Own::LimitRaised(_) => {}
-            Own::CancelRequested(requested) => self.cancel_requested(requested, out),
-            Own::CancelStep(CancelStep { step }) => self.cancel_step(*step, out),
-            Own::WorkerExited(exited) => self.worker_exited(exited, now, out),
-            Own::AgentQuiet(quiet) => self.quiet(quiet, out),
-            Own::PromptDropped(dropped) => self.prompt_dropped(*dropped, out),
-            Own::LogRecovered(lost) => self.log_recovered(lost, out),
-            own => self.verbose_event(own, out),
+            _ => self.notice(notice, out),
         }
     }
 }
@@ -151,8 +142,8 @@ impl Projection for Text {
             Change::Failed { fault, is_said: true } => self.hint(&fault, out),
             Change::Failed { fault, .. } => self.error(&fault, out),
             Change::TurnEnded(end) => self.turn_ended(&end, out),
-            Change::Own(own) => self.own_event(&own, now, out),
-            Change::Update(name, update) => self.other_update(name, &update, out),
+            Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), out),
+            Change::Update(_, _, notice) => self.notice(notice.as_ref(), out),
             // The question names the call.
             Change::CallBegan { .. }
             | Change::CallSeen(_)

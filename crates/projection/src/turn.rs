@@ -1,41 +1,41 @@
 //! A turn of a conversation, and how it ended.
 
 use wire::event::{DropReason, Outcome, StopReason, TurnEnded, UsageScope};
-use wire::{Fault, Millis, Seq, TurnId, fault};
+use wire::{Category, Fault, Millis, Seq, TurnId, fault};
 
 use crate::usage::Usage;
 
 /// A turn that runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Turn {
-    pub(crate) id: Option<TurnId>,
+pub struct Turn {
+    pub id: Option<TurnId>,
     /// The event that started it.
-    pub(crate) started: Seq,
-    pub(crate) since: Millis,
+    pub started: Seq,
+    pub since: Millis,
 }
 
 /// The end of a turn.
 #[derive(Debug)]
 pub struct TurnEnd {
-    pub(crate) turn: Option<TurnId>,
+    pub turn: Option<TurnId>,
     /// Its start was told; the log may begin later, or a turn end before it has begun.
-    pub(crate) has_begun: bool,
-    pub(crate) outcome: Outcome,
-    pub(crate) why: Why,
-    pub(crate) fault: Option<Fault>,
+    pub has_begun: bool,
+    pub outcome: Outcome,
+    pub why: Why,
+    pub fault: Option<Fault>,
     /// The agent's last words are the fault.
-    pub(crate) is_said: bool,
-    pub(crate) usage: Option<Usage>,
+    pub is_said: bool,
+    pub usage: Option<Usage>,
     /// Of its requests to the model only the last is counted in `usage`.
-    pub(crate) is_usage_partial: bool,
+    pub is_usage_partial: bool,
     /// What it has cost, in US dollars.
-    pub(crate) cost_usd: Option<f64>,
-    pub(crate) took_ms: Option<u64>,
+    pub cost_usd: Option<f64>,
+    pub took_ms: Option<u64>,
 }
 
 /// Why a turn ended.
 #[derive(Debug)]
-pub(crate) enum Why {
+pub enum Why {
     Stopped(StopReason),
     /// It never began: its prompt was dropped.
     Dropped(DropReason),
@@ -85,7 +85,12 @@ impl TurnEnd {
         }
     }
 
-    pub(crate) fn stop_reason(&self) -> Option<String> {
+    /// It was ended by whoever found it after a crash.
+    pub fn was_interrupted(&self) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault.category == Category::Interrupted)
+    }
+
+    pub fn stop_reason(&self) -> Option<String> {
         match &self.why {
             Why::Stopped(reason) => Some(reason.as_str().to_owned()),
             Why::Dropped(reason) => Some(reason.as_str().to_owned()),

@@ -89,8 +89,8 @@ impl Ui {
             Change::Asked(question) => self.asked(&question, out),
             Change::Decided(decision) => out.push(UiEvent::Agent(decided(decision.resolved))),
             Change::Failed { fault, .. } => out.push(UiEvent::Error(error(&fault))),
-            Change::Own(own) => self.own_event(*own, out),
-            Change::Update(name, update) => self.update(name, &update, out),
+            Change::Own(own, _) => self.own_event(*own, out),
+            Change::Update(name, update, _) => self.update(name, &update, out),
             Change::Prompt(_)
             | Change::CallMedia(..)
             | Change::CallEnded(_)
@@ -247,7 +247,7 @@ impl Ui {
         self.end_thinking(out);
         let option = |choice: &Choice| UiOption {
             option_id: choice.id.clone(),
-            name: choice.name.clone(),
+            name: choice.label().to_owned(),
             kind: choice.kind.clone(),
         };
         let options = question.options.iter().filter(|choice| !choice.id.is_empty());

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::calls::{FileChange, FileDiff};
 use super::diff::{Diff, Line, Mark};
 use super::shell::command_line;
 
@@ -214,7 +215,17 @@ fn texts<'a>(pair: &(&str, &str), members: &'a Map<String, Value>) -> Option<(&'
     Some((text(pair.0)?, text(pair.1)?))
 }
 
-impl ShownChange<'_> {
+impl<'a> ShownChange<'a> {
+    pub fn of(file: &'a FileDiff) -> Self {
+        let path = &file.path;
+        match &file.change {
+            FileChange::Texts { old, new } => {
+                Self { path, old: old.as_deref().unwrap_or_default(), new, patch: None }
+            }
+            FileChange::Patch(patch) => Self { path, old: "", new: "", patch: Some(patch) },
+        }
+    }
+
     /// Whether this is the change that replacements make, one after the other. Then what they say
     /// is all to be seen in it.
     fn is_by(&self, pairs: &[(&str, &str)]) -> bool {

@@ -1,12 +1,12 @@
 //! Questions that wait for a person: permissions with their options, forms with their fields.
 
-use projection::{plain_yes, without_cwd};
+use projection::{Conversation, plain_yes, without_cwd};
 use serde_json::Value;
 use wire::event::{Decider, ElicitationResolved, PermissionResolved, QuestionSummary};
-use wire::{CallId, Event, TurnId};
+use wire::{CallId, TurnId};
 
 use super::reading::line;
-use super::{Conversation, Tone, Tool};
+use super::{Talk, Tone, Tool};
 
 /// As many as there are digits.
 const MAX_CHOICES: usize = 9;
@@ -94,21 +94,19 @@ impl Question {
         plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
     }
 
-    /// `known` is what was told of the call.
-    pub(super) fn permission(id: CallId, request: &Value, known: Tool) -> Self {
-        let call = &request["toolCall"];
-        let option = |one: &Value| {
-            let id = one["optionId"].as_str()?.to_owned();
-            let name = line(one["name"].as_str().unwrap_or_default(), 100);
-            let kind = one["kind"].as_str().unwrap_or_default().to_owned();
-            Some(Choice { id, name, kind })
+    /// `call` is what was told of the call that it is about.
+    pub(super) fn permission(asked: &projection::Question<'_>, call: Tool) -> Self {
+        let option = |one: &projection::Choice| Choice {
+            id: one.id.clone(),
+            name: line(one.name.as_deref().unwrap_or_default(), 100),
+            kind: one.kind.clone().unwrap_or_default(),
         };
-        let options = request["options"].as_array().into_iter().flatten();
-        let choices = options.filter_map(option).take(MAX_CHOICES).collect();
-        let title = call["title"].as_str().unwrap_or("the agent asks");
-        let title = line(&without_cwd(title, known.cwd()), 400);
-        let tool_kind = line(call["kind"].as_str().unwrap_or_default(), 100);
-        Self { id, turn: None, title, call: known, wants: Wants::Choice(choices), tool_kind }
+        let options = asked.options.iter().filter(|one| !one.id.is_empty());
+        let choices = options.map(option).take(MAX_CHOICES).collect();
+        let title = asked.title.as_deref().unwrap_or("the agent asks");
+        let title = line(&without_cwd(title, call.cwd()), 400);
+        let tool_kind = call.shown().kind.clone();
+        Self { id: asked.id, turn: None, title, call, wants: Wants::Choice(choices), tool_kind }
     }
 
     pub(super) fn form(id: CallId, request: &Value) -> Self {
@@ -148,18 +146,18 @@ fn field_kind(property: &Value) -> FieldKind {
     }
 }
 
-impl Conversation {
-    pub(super) fn permission_resolved(&mut self, event: &Event, resolved: &PermissionResolved) {
+impl Talk {
+    pub(super) fn decided(&mut self, resolved: &PermissionResolved, now: &Conversation) {
         let (tone, decision) = match (resolved.outcome.outcome.as_str(), resolved.allowed) {
             ("cancelled", _) => (Tone::Dim, "not answered"),
             (_, true) => (Tone::Good, "allowed"),
             (_, false) => (Tone::Bad, "rejected"),
         };
         let PermissionResolved { request_id, by, question, .. } = resolved;
-        self.resolved(event, *request_id, by, question, (tone, decision));
+        self.resolved(*request_id, by, question, (tone, decision), now);
     }
 
-    pub(super) fn form_resolved(&mut self, event: &Event, resolved: &ElicitationResolved<'_>) {
+    pub(super) fn form_resolved(&mut self, resolved: &ElicitationResolved<'_>, now: &Conversation) {
         let response: Value = resolved.response.read().unwrap_or_default();
         let decision = match response["action"].as_str() {
             Some("accept") => (Tone::Good, "answered"),
@@ -167,23 +165,23 @@ impl Conversation {
             _ => (Tone::Dim, "not answered"),
         };
         let ElicitationResolved { request_id, by, question, .. } = resolved;
-        self.resolved(event, *request_id, by, question, decision);
+        self.resolved(*request_id, by, question, decision, now);
     }
 
     fn resolved(
         &mut self,
-        event: &Event,
         id: CallId,
         by: &Decider,
         question: &QuestionSummary,
         (tone, decision): (Tone, &str),
+        now: &Conversation,
     ) {
         self.questions.retain(|question| question.id != id);
         let title = match question.title.as_str() {
             "" => String::new(),
             title => format!(": {}", line(&without_cwd(title, self.cwd.as_deref()), 100)),
         };
-        let by = self.own.decider(by, id, event.seq.0);
-        self.note(event.turn, tone, format!("{decision}{by}{title}"));
+        let by = self.own.decider(by, id, now.seq().0);
+        self.note(now.event_turn(), tone, format!("{decision}{by}{title}"));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use projection::sanitize;
+use projection::{decided_by, sanitize, sanitize_line};
 use wire::event::{DecidedBy, Decider};
 use wire::{CallId, TurnId};
 
@@ -96,22 +96,7 @@ impl OwnActs {
             DecidedBy::Client => {
                 format!(" by {}", named(detail.unwrap_or("a client"), seq > self.since))
             }
-            DecidedBy::Rule => match detail {
-                Some(detail) => format!(" by a rule ({})", line(detail, 80)),
-                None => " by a rule".to_owned(),
-            },
-            DecidedBy::Switchyard => match detail {
-                Some(detail) => format!(" by switchyard ({})", line(detail, 80)),
-                None => " by switchyard".to_owned(),
-            },
-            DecidedBy::Mode => " by the permission mode".to_owned(),
-            DecidedBy::Timeout => ": nobody answered in time".to_owned(),
-            DecidedBy::Cancel => ": the turn was stopped".to_owned(),
-            DecidedBy::Unattended => ": nobody was there to ask".to_owned(),
-            DecidedBy::Overflow => ": too many questions wait".to_owned(),
-            DecidedBy::Interrupted => ": the session was interrupted".to_owned(),
-            DecidedBy::Limits => " by the limits".to_owned(),
-            DecidedBy::Unknown => String::new(),
+            _ => sanitize_line(&decided_by(by), 120),
         }
     }
 }

@@ -1,13 +1,11 @@
 //! What people ask, while it waits and once its turn has begun.
 
-use serde_json::Value;
-use wire::event::{DropReason, PromptReceived};
-use wire::{Event, TurnId};
+use projection::json::Node;
+use projection::{Block, Conversation, Said, sanitize};
+use wire::TurnId;
+use wire::event::PromptReceived;
 
-use projection::sanitize;
-
-use super::reading::{line, text_of};
-use super::{Conversation, Part, Tone};
+use super::{Part, Talk};
 
 /// A prompt whose turn has not begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,58 +15,33 @@ pub(crate) struct Waiting {
     pub(crate) by: Option<String>,
 }
 
-impl Conversation {
-    pub(super) fn prompt_received(&mut self, event: &Event, received: &PromptReceived<'_>) {
-        let text = prompt_text(&received.prompt.read().unwrap_or_default());
-        let by = self.own.asker(&received.by, event.seq.0, event.turn, &text);
+impl Talk {
+    pub(super) fn prompt_received(&mut self, received: &PromptReceived<'_>, now: &Conversation) {
+        let blocks: Vec<_> = Node::of(received.prompt).items().into_iter().map(Block::of).collect();
+        let (text, turn) = (text(&blocks), now.event_turn());
+        let by = self.own.asker(&received.by, now.seq().0, turn, &text);
         self.has_others |= by.is_some();
-        self.waiting.push(Waiting { turn: event.turn, text, by });
+        self.waiting.push(Waiting { turn, text, by });
     }
 
-    pub(super) fn prompt_dropped(&mut self, event: &Event, reason: DropReason) {
-        let place = self.waiting.iter().position(|waiting| waiting.turn == event.turn);
-        let Some(place) = place else { return };
-        let text = line(&self.waiting.remove(place).text, 200);
-        let why = match reason {
-            DropReason::Cancelled => "the turn was stopped",
-            DropReason::Dropped => "taken back",
-            DropReason::Limit => "a limit is reached",
-            DropReason::Interrupted => "the session was interrupted",
-            DropReason::Unknown => "dropped",
-        };
-        self.note(event.turn, Tone::Doubtful, format!("not sent ({why}): {text}"));
-    }
-
-    /// What the agent repeated of the prompt, or said in the user's name.
-    pub(super) fn end_echo(&mut self, turn: Option<TurnId>) {
-        if self.echo.is_empty() {
-            return;
-        }
-        let echo = sanitize(&std::mem::take(&mut self.echo)).into_owned();
-        // Many agents repeat the prompt, with or without what was attached to it.
-        if !self.prompted.trim().starts_with(echo.trim())
-            && !echo.trim().starts_with(self.prompted.trim())
-        {
-            self.push(turn.or(self.running), Part::Prompt { text: echo, by: None });
+    pub(super) fn prompt(&mut self, said: &Said) {
+        let text = text(&said.blocks());
+        let by = self.own.asker(&said.by, said.seq.0, said.turn, &text);
+        if !text.is_empty() {
+            self.push(said.turn, Part::Prompt { text, by });
         }
     }
 }
 
 /// The words of a prompt; links to files that the words mention are left out.
-fn prompt_text(blocks: &Value) -> String {
-    let words = |block: &Value| block["type"] == "text" || block.is_string();
-    let all: Vec<&Value> = match blocks {
-        Value::Array(blocks) => blocks.iter().collect(),
-        other => vec![other],
-    };
-    let text: Vec<String> = all.iter().filter(|block| words(block)).map(|b| text_of(b)).collect();
-    let mut text = text.join("\n");
-    for block in all.iter().filter(|block| !words(block)) {
-        let is_mentioned =
-            block["name"].as_str().is_some_and(|name| text.contains(&format!("@{name}")));
+fn text(blocks: &[Block<'_>]) -> String {
+    let words: Vec<_> = blocks.iter().filter_map(Block::text).collect();
+    let mut text = words.join("\n");
+    for block in blocks.iter().filter(|block| block.text().is_none()) {
+        let is_mentioned = block.name().is_some_and(|name| text.contains(&format!("@{name}")));
         if !is_mentioned {
             text.push('\n');
-            text.push_str(&text_of(block));
+            text.push_str(&block.describe().unwrap_or_default());
         }
     }
     sanitize(text.trim()).into_owned()

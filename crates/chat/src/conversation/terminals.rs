@@ -6,7 +6,6 @@
 use std::collections::{HashMap, VecDeque};
 
 use projection::CommandEnd;
-use serde_json::Value;
 use wire::event::{TerminalExited, TerminalOutput};
 
 use super::reading::line;
@@ -154,9 +153,8 @@ impl Terminals {
     }
 }
 
-pub(super) fn id_of(id: &Value) -> Option<String> {
-    let id = id.as_str().filter(|id| !id.is_empty() && id.len() <= MAX_ID_BYTES)?;
-    Some(id.to_owned())
+pub(super) fn id_of(id: &str) -> Option<String> {
+    (!id.is_empty() && id.len() <= MAX_ID_BYTES).then(|| id.to_owned())
 }
 
 fn end(exited: &TerminalExited) -> Option<String> {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
-use super::{Conversation, Heard, Part, Status};
+use super::{Heard, Part, Status, Talk};
 
 /// A log that is being written.
 #[derive(Default)]
@@ -66,8 +66,8 @@ pub(crate) fn call_id(letter: char) -> String {
     letter.to_string().repeat(24)
 }
 
-fn heard(events: &[Event]) -> Conversation {
-    let mut talk = Conversation::default();
+fn heard(events: &[Event]) -> Talk {
+    let mut talk = Talk::default();
     for event in events {
         assert_eq!(talk.hear(event), Heard::New);
     }
@@ -182,7 +182,7 @@ fn an_agents_echo_of_the_prompt_is_not_said_twice() {
 #[test]
 fn a_long_answer_is_divided_without_losing_a_letter() {
     let mut log = Log::in_turn();
-    let mut talk = Conversation::default();
+    let mut talk = Talk::default();
     let mut whole = String::new();
     for n in 0..4000 {
         let chunk = format!("line {n}\n{}", if n % 10 == 0 { "\n" } else { "" });
@@ -204,7 +204,7 @@ fn a_long_answer_is_divided_without_losing_a_letter() {
 #[test]
 fn code_without_end_keeps_its_fence_where_it_is_divided() {
     let mut log = Log::in_turn();
-    let mut talk = Conversation::default();
+    let mut talk = Talk::default();
     talk.hear(&log.say("```rust\n"));
     for n in 0..8000 {
         talk.hear(&log.say(&format!("let x = {n};\n")));
@@ -215,7 +215,7 @@ fn code_without_end_keeps_its_fence_where_it_is_divided() {
     }
 }
 
-fn tool_at(talk: &Conversation, index: usize) -> &super::Tool {
+fn tool_at(talk: &Talk, index: usize) -> &super::Tool {
     match &talk.items()[index].part {
         Part::Tool(tool) => tool,
         other => panic!("{other:?}"),
@@ -276,7 +276,7 @@ fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
         "sessionUpdate": "tool_call", "toolCallId": "t", "title": "cat", "content": content(&text),
     });
     let mut talk = heard(&[log.update(&start)]);
-    let n_bytes = |talk: &Conversation| format!("{:?}", tool_at(talk, 0)).len();
+    let n_bytes = |talk: &Talk| format!("{:?}", tool_at(talk, 0)).len();
     assert!(n_bytes(&talk) < 100_000);
     let end = json!({
         "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
@@ -317,7 +317,7 @@ fn what_became_of_a_waiting_prompt_is_said() {
     let dropped = log.event("prompt_dropped", &json!({ "reason": "cancelled" }));
     let talk = heard(&[received, started, second, dropped]);
     assert!(matches!(&talk.items()[1].part, Part::Note(_, text)
-        if text == "not sent (the turn was stopped): second"));
+        if text == "a prompt that waited was not sent (the turn was stopped): second"));
 }
 
 #[test]
@@ -410,7 +410,7 @@ proptest! {
         events in proptest::collection::vec((0..KINDS.len(), any_json(), 0_u8..3), 0..30),
     ) {
         let mut log = Log::default();
-        let mut talk = Conversation::default();
+        let mut talk = Talk::default();
         for (kind, payload, n) in events {
             log.turn = (n > 0).then(|| turn(n));
             let mut payload = payload;
@@ -430,7 +430,7 @@ proptest! {
     }
 }
 
-fn answer(talk: &Conversation) -> String {
+fn answer(talk: &Talk) -> String {
     let prose = |item: &super::Item| match &item.part {
         Part::Answer(prose) => Some(prose.text.clone()),
         _ => None,

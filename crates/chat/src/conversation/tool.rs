@@ -1,20 +1,18 @@
-//! A tool call, put together from the pieces that agents send.
-//!
-//! A field that is missing or null leaves what was known. What has ended has ended.
+//! The card of a tool call.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use projection::json::Node;
 use projection::{
-    Beside, CommandEnd, Diff, DiffMark, ShownChange, sanitize, short_path, without_cwd,
+    Beside, CommandEnd, Diff, DiffMark, Place, ShownChange, ToolCall, sanitize, short_path,
+    without_cwd,
 };
 use serde_json::Value;
-
-use super::reading::{line, lines, text_of};
-use super::terminals::id_of;
-use projection::command_line as line_of;
 use wire::Json;
+
+use super::reading::{line, lines};
 
 /// The end of an output is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -41,6 +39,19 @@ pub(crate) enum Status {
     LeftOpen,
 }
 
+impl Status {
+    fn of(call: &ToolCall) -> Self {
+        match call.status {
+            Some(projection::Status::Completed) => Self::Completed,
+            Some(projection::Status::Failed) => Self::Failed,
+            Some(projection::Status::Cancelled) => Self::Cancelled,
+            _ if call.is_left_open => Self::LeftOpen,
+            Some(projection::Status::InProgress) => Self::Running,
+            Some(projection::Status::Pending) | None => Self::Pending,
+        }
+    }
+}
+
 /// A call as far as it is known. Most calls of a long session are never looked at, so what
 /// they say is made ready when it is drawn.
 #[derive(Debug, Clone, Default)]
@@ -52,20 +63,16 @@ pub(crate) struct Tool {
 
 #[derive(Debug, Clone)]
 enum Known {
-    /// The members that are shown, as they came.
-    AsTold(Box<[Value; MEMBERS.len()]>),
+    AsTold(Box<ToolCall>),
     /// What is large is made ready at once, which makes it small.
     Ready(Box<Shown>),
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self::AsTold(Box::default())
+        Self::Ready(Box::default())
     }
 }
-
-const MEMBERS: [&str; 6] = ["kind", "title", "locations", "rawInput", "content", "rawOutput"];
-static MISSING: Value = Value::Null;
 
 /// A call as it is shown; every text in here is safe.
 #[derive(Debug, Clone, Default)]
@@ -111,42 +118,25 @@ impl Tool {
         self.cwd.as_deref()
     }
 
-    pub(super) fn merge(&mut self, mut fields: Value) {
-        let has_ended = !matches!(self.status, Status::Pending | Status::Running);
-        if let Some(status) = fields["status"].as_str()
-            && !has_ended
-        {
-            self.status = match status {
-                "in_progress" => Status::Running,
-                "completed" => Status::Completed,
-                "failed" => Status::Failed,
-                "cancelled" => Status::Cancelled,
-                _ => Status::Pending,
-            };
-        }
-        let told = match &mut self.known {
-            Known::AsTold(told) => told,
-            Known::Ready(shown) => return shown.merge(self.cwd.as_deref(), |name| &fields[name]),
-        };
-        for (member, name) in told.iter_mut().zip(MEMBERS) {
-            let new = fields.get_mut(name).map(Value::take).unwrap_or_default();
-            let says_something = match &new {
-                Value::Null => false,
-                Value::Object(members) => !members.is_empty(),
-                _ => true,
-            };
-            if says_something {
-                *member = new;
-            }
-        }
-        if weight(told.as_slice()) > MAX_TOLD_BYTES {
-            self.known = Known::Ready(Box::new(Shown::of(told, self.cwd.as_deref())));
+    /// Takes what is known of the call by now.
+    pub(super) fn take(&mut self, call: &ToolCall) {
+        self.status = Status::of(call);
+        let cwd = self.cwd.as_deref();
+        if call.is_late {
+            // What came before was let go where it is read, and is only kept here.
+            let mut shown = self.shown().into_owned();
+            shown.merge(call, cwd);
+            self.known = Known::Ready(Box::new(shown));
+        } else if weight(call) > MAX_TOLD_BYTES {
+            self.known = Known::Ready(Box::new(Shown::of(call, cwd)));
+        } else {
+            self.known = Known::AsTold(Box::new(call.clone()));
         }
     }
 
     pub(crate) fn shown(&self) -> Cow<'_, Shown> {
         match &self.known {
-            Known::AsTold(told) => Cow::Owned(Shown::of(told, self.cwd.as_deref())),
+            Known::AsTold(call) => Cow::Owned(Shown::of(call, self.cwd.as_deref())),
             Known::Ready(shown) => Cow::Borrowed(shown),
         }
     }
@@ -154,15 +144,7 @@ impl Tool {
     /// The terminals that it shows.
     pub(super) fn terminals(&self) -> Vec<String> {
         match &self.known {
-            Known::AsTold(told) => {
-                let content = told.iter().zip(MEMBERS).find(|(_, name)| *name == "content");
-                let content = content.and_then(|(content, _)| content.as_array());
-                let named = |one: &Value| match one["type"] == "terminal" {
-                    true => id_of(&one["terminalId"]),
-                    false => None,
-                };
-                content.into_iter().flatten().filter_map(named).collect()
-            }
+            Known::AsTold(call) => call.output.iter().filter_map(terminal).collect(),
             Known::Ready(shown) => {
                 let named = |output: &Output| match output {
                     Output::Terminal(id) => Some(id.clone()),
@@ -171,15 +153,6 @@ impl Tool {
                 shown.outputs.iter().filter_map(named).collect()
             }
         }
-    }
-
-    /// Its turn is over. Whether that changes anything.
-    pub(super) fn close(&mut self) -> bool {
-        let is_open = matches!(self.status, Status::Pending | Status::Running);
-        if is_open {
-            self.status = Status::LeftOpen;
-        }
-        is_open
     }
 }
 
@@ -190,91 +163,97 @@ impl Shown {
         self.kind == "execute" || self.outputs.iter().any(is_terminal)
     }
 
-    fn of(told: &[Value; MEMBERS.len()], cwd: Option<&str>) -> Self {
+    fn of(call: &ToolCall, cwd: Option<&str>) -> Self {
         #[cfg(test)]
         N_MADE_READY.with(|n| n.set(n.get() + 1));
         let mut shown = Self::default();
-        shown.merge(cwd, |wanted| {
-            let found = told.iter().zip(MEMBERS).find(|(_, name)| *name == wanted);
-            found.map_or(&MISSING, |(member, _)| member)
-        });
+        shown.merge(call, cwd);
         shown
     }
 
-    fn merge<'a>(&mut self, cwd: Option<&str>, member: impl Fn(&str) -> &'a Value) {
-        if let Some(kind) = member("kind").as_str() {
+    /// What the call does not say stays as it was.
+    fn merge(&mut self, call: &ToolCall, cwd: Option<&str>) {
+        if let Some(kind) = &call.kind {
             self.kind = line(kind, 40);
         }
-        if let Some(title) = member("title").as_str() {
+        if let Some(title) = &call.title {
             self.title = line(&without_cwd(title, cwd), 400);
         }
-        if let Some(locations) = member("locations").as_array() {
-            let path = |one: &Value| {
-                let path = line(short_path(one["path"].as_str()?, cwd), 300);
-                Some(match one["line"].as_u64() {
-                    Some(number) => format!("{path}:{number}"),
-                    None => path,
-                })
+        if !call.places.is_empty() {
+            let place = |Place { path, line: number }: &Place| {
+                let path = line(short_path(path, cwd), 300);
+                number.map_or_else(|| path.clone(), |number| format!("{path}:{number}"))
             };
-            self.paths = locations.iter().filter_map(path).take(MAX_PATHS).collect();
-            self.n_paths_left_out = locations.len().saturating_sub(MAX_PATHS);
+            self.paths = call.places.iter().map(place).take(MAX_PATHS).collect();
+            self.n_paths_left_out = call.places.len().saturating_sub(MAX_PATHS);
         }
-        let (given, content) = (member("rawInput"), member("content").as_array());
-        if !given.is_null() {
-            let command = command_line(given).filter(|command| !command.trim().is_empty());
+        let diffs = call.output.iter().take(MAX_OUTPUTS).filter_map(|output| match output {
+            projection::Output::Diff(file) => Some(ShownChange::of(file)),
+            _ => None,
+        });
+        if let Some(given) = &call.raw_input {
+            let command = call.command();
             if let Some(command) = &command {
                 self.command = Some(lines(command, MAX_COMMAND_CHARS));
             }
+            let given: Value = given.read().unwrap_or_else(|_| Value::from(Node::of(given).raw()));
             let mut beside = Beside { command: command.as_deref(), changes: Vec::new(), cwd };
-            self.input = input(&beside.untold(given));
-            let shown = content.into_iter().flatten().take(MAX_OUTPUTS);
-            beside.changes = shown.filter_map(change).collect();
-            self.untold = input(&beside.untold(given));
-        } else if content.is_some() {
+            self.input = input(&beside.untold(&given));
+            beside.changes = diffs.collect();
+            self.untold = input(&beside.untold(&given));
+        } else if !call.output.is_empty() {
             // Whether this shows it nobody can tell any more.
             self.untold.clone_from(&self.input);
         }
-        if let Some(content) = content {
-            self.outputs =
-                content.iter().take(MAX_OUTPUTS).filter_map(|one| output(one, cwd)).collect();
-            self.n_outputs_left_out = content.len().saturating_sub(MAX_OUTPUTS);
+        if !call.output.is_empty() {
+            let outputs = call.output.iter().take(MAX_OUTPUTS);
+            self.outputs = outputs.filter_map(|one| output(one, cwd)).collect();
+            self.n_outputs_left_out = call.output.len().saturating_sub(MAX_OUTPUTS);
         }
-        let raw = member("rawOutput");
         if self.is_command() {
-            let texts = content.into_iter().flatten().map(|one| text_of(&one["content"]));
-            let texts = texts.collect::<Vec<_>>().join("\n");
-            let raw = (!raw.is_null()).then(|| Json::of(raw));
-            self.end = CommandEnd::told(&texts, raw.as_ref()).or(self.end.take());
+            let texts: Vec<&str> = call.output.iter().filter_map(words).collect();
+            let end = CommandEnd::told(&texts.join("\n"), call.raw_output.as_ref());
+            self.end = end.or(self.end.take());
         }
-        if self.outputs.is_empty() && !raw.is_null() {
-            let text = match raw {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            self.outputs.push(Output::Text(tail(&text)));
+        if let Some(raw) = call.raw_output_text().filter(|_| self.outputs.is_empty()) {
+            self.outputs.push(Output::Text(tail(&raw)));
         }
     }
 }
 
 /// At least what the texts in it take.
-fn weight(values: &[Value]) -> usize {
-    let of = |value: &Value| match value {
-        Value::String(text) => text.len(),
-        Value::Array(values) => weight(values),
-        Value::Object(members) => {
-            members.values().map(|one| weight(std::slice::from_ref(one))).sum()
+fn weight(call: &ToolCall) -> usize {
+    let of = |output: &projection::Output| match output {
+        projection::Output::Diff(file) => {
+            let ShownChange { old, new, patch, .. } = ShownChange::of(file);
+            old.len() + new.len() + patch.map_or(0, str::len)
         }
-        _ => 0,
+        projection::Output::Text(text)
+        | projection::Output::Terminal(text)
+        | projection::Output::Other(text) => text.len(),
     };
-    values.iter().map(|value| of(value) + std::mem::size_of::<Value>()).sum()
+    let raw = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.as_str().len());
+    let places = call.places.iter().map(|place| place.path.len());
+    let n_items = call.output.len() + call.places.len();
+    call.output.iter().map(of).chain(places).sum::<usize>()
+        + raw(&call.raw_input)
+        + raw(&call.raw_output)
+        + n_items * std::mem::size_of::<Place>()
 }
 
-fn command_line(input: &Value) -> Option<String> {
-    ["command", "cmd"].iter().find_map(|key| match &input[*key] {
-        Value::String(command) => Some(command.clone()),
-        Value::Array(words) => Some(line_of(words.iter().filter_map(Value::as_str))),
+/// The id of a terminal that Switchyard serves.
+fn terminal(output: &projection::Output) -> Option<String> {
+    match output {
+        projection::Output::Terminal(id) => super::terminals::id_of(id),
         _ => None,
-    })
+    }
+}
+
+fn words(output: &projection::Output) -> Option<&str> {
+    match output {
+        projection::Output::Text(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// What a tool is given, a member a line.
@@ -301,34 +280,22 @@ fn input(given: &Value) -> String {
     lines(&text, MAX_INPUT_CHARS)
 }
 
-fn change(content: &Value) -> Option<ShownChange<'_>> {
-    let text = |name: &str| content[name].as_str().unwrap_or_default();
-    let patch = content["patch"]["text"].as_str();
-    let (path, old, new) = (text("path"), text("oldText"), text("newText"));
-    (content["type"] == "diff").then_some(ShownChange { path, old, new, patch })
-}
-
-fn output(content: &Value, cwd: Option<&str>) -> Option<Output> {
-    match content["type"].as_str() {
-        Some("diff") => {
-            let ShownChange { path, old, new, patch } = change(content)?;
-            let diff = match patch {
-                Some(patch) => Diff::of_patch(patch),
-                None => Diff::between(old, new),
-            };
+fn output(told: &projection::Output, cwd: Option<&str>) -> Option<Output> {
+    match told {
+        projection::Output::Diff(file) => {
+            let diff = Diff::of(&file.change);
             let lines = diff.lines.iter().take(MAX_DIFF_LINES);
             Some(Output::Diff {
-                path: line(short_path(path, cwd), 300),
+                path: line(short_path(&file.path, cwd), 300),
                 lines: lines.map(|one| (one.mark, sanitize(&one.text).into_owned())).collect(),
                 n_left_out: diff.lines.len().saturating_sub(MAX_DIFF_LINES),
                 n_added: diff.n_added,
                 n_removed: diff.n_removed,
             })
         }
-        Some("terminal") => id_of(&content["terminalId"]).map(Output::Terminal),
-        _ => {
-            let text = text_of(content);
-            (!text.trim().is_empty()).then(|| Output::Text(tail(&text)))
+        projection::Output::Terminal(_) => terminal(told).map(Output::Terminal),
+        projection::Output::Text(text) | projection::Output::Other(text) => {
+            (!text.trim().is_empty()).then(|| Output::Text(tail(text)))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a session has used, as far as its agent tells.
 
-use serde_json::Value;
-use wire::event::TurnEnded;
+use projection::TurnEnd;
+use projection::json::{Node, Object};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Usage {
@@ -13,15 +13,15 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn update(&mut self, update: &Value) {
-        if let (Some(used), Some(size)) = (update["used"].as_u64(), update["size"].as_u64())
+    pub(super) fn update(&mut self, update: &Object<'_>) {
+        if let (Some(used), Some(size)) = (update.count("used"), update.count("size"))
             && size > 0
         {
             self.context = Some((used, size));
         }
-        let cost = &update["cost"];
-        let is_usd = cost["currency"].as_str().is_none_or(|c| c.eq_ignore_ascii_case("usd"));
-        if let Some(amount) = cost["amount"].as_f64().filter(|_| is_usd) {
+        let cost = update.object("cost");
+        let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
+        if let Some(amount) = cost.get("amount").and_then(Node::number).filter(|_| is_usd) {
             self.cost_usd = Some(amount);
         }
     }
@@ -33,8 +33,8 @@ impl Usage {
         Some(u8::try_from(percent.min(100)).unwrap_or(100))
     }
 
-    pub(super) fn turn_ended(&mut self, ended: &TurnEnded<'_>) {
-        let tokens = projection::Usage::of(ended).map(|usage| usage.total());
+    pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
+        let tokens = end.usage.as_ref().map(projection::Usage::total);
         self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
     }
 }

@@ -323,7 +323,7 @@ fn plan(entries: &[PlanEntry], columns: usize, theme: Theme) -> Vec<Line<'static
             _ => ("  ○ ", Style::new()),
         };
         let margin = Margin::new(mark, "    ", style);
-        lines.extend(words(&[Piece::new(entry.text.clone(), style)], columns, &margin));
+        lines.extend(words(&[Piece::new(entry.content.clone(), style)], columns, &margin));
     }
     lines
 }

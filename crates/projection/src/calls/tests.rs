@@ -24,7 +24,7 @@ fn later_pieces_add_to_what_is_known() {
 
     assert_eq!(call.title.as_deref(), Some("Read a.rs"));
     assert_eq!(call.status, Some(Status::Completed));
-    assert_eq!(call.paths, ["/w/a.rs"]);
+    assert_eq!(call.places, [Place { path: "/w/a.rs".into(), line: None }]);
     assert!(call.input().is_some() && call.kind.is_none());
     assert_eq!(call.raw_output_text().as_deref(), Some("done"));
 }
@@ -49,6 +49,7 @@ fn the_same_id_in_another_turn_is_another_call() {
         |calls: &mut Calls, n: u64| calls.merge(Some(turn(n)), &fields, Sighting::Call, Millis(0));
 
     let first = merge(&mut calls, 1);
+    assert_eq!(calls.leave_open(), [first]);
     calls.let_go();
     let second = merge(&mut calls, 2);
     assert_ne!(first, second);
@@ -80,11 +81,11 @@ fn output_is_read_in_every_shape() {
         [
             Output::Text("a".into()),
             Output::Text("bare".into()),
-            diff("p", Change::Texts { old: None, new: "n".into() }),
-            diff("q", Change::Patch("@@\n+x".into())),
+            diff("p", FileChange::Texts { old: None, new: "n".into() }),
+            diff("q", FileChange::Patch("@@\n+x".into())),
             Output::Terminal("t1".into()),
             Output::Other("[image: image/png]".into()),
-            diff("", Change::Texts { old: None, new: String::new() }),
+            diff("", FileChange::Texts { old: None, new: String::new() }),
         ]
     );
 }

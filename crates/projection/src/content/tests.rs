@@ -46,7 +46,8 @@ fn a_file_is_known_by_name_and_size() {
 
 #[test]
 fn a_block_is_named_in_one_short_line_whatever_its_address_is() {
-    let described = |block: serde_json::Value| describe_block(&Json::of(&block)).unwrap();
+    let described =
+        |block: serde_json::Value| with(&block, |node| Block::of(node).describe().unwrap());
     assert_eq!(
         described(json!({ "type": "image", "uri": "file:///a\n.png" })),
         "[image: file:///a .png]"

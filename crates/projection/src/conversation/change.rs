@@ -6,6 +6,7 @@ use wire::{Fault, Own};
 use crate::calls::CallKey;
 use crate::content::Block;
 use crate::json::Object;
+use crate::notice::Notice;
 use crate::plan::PlanEntry;
 use crate::prompts::Said;
 use crate::question::{Decision, Question};
@@ -62,8 +63,8 @@ pub enum Change<'e> {
     },
     /// Once for every turn that has started, however it went.
     TurnEnded(Box<TurnEnd>),
-    /// An event of our own that is none of these.
-    Own(Box<Own<'e>>),
-    /// An update of the agent that is none of these.
-    Update(&'e str, Object<'e>),
+    /// An event of our own that is none of these, and what it says in words.
+    Own(Box<Own<'e>>, Option<Notice>),
+    /// An update of the agent that is none of these, and what it says in words.
+    Update(&'e str, Object<'e>, Option<Notice>),
 }

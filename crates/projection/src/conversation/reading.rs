@@ -7,6 +7,7 @@ use super::{Change, Conversation};
 use crate::calls::Sighting;
 use crate::content::{Block, blocks, chunk_text, parent_call, update_of};
 use crate::json::{Node, Object};
+use crate::notice::Notice;
 use crate::plan;
 use crate::question::Question;
 use crate::turn::{Turn, TurnEnd, is_said};
@@ -14,10 +15,8 @@ use crate::turn::{Turn, TurnEnd, is_said};
 impl Conversation {
     /// Takes in the next event of the log, and says what it changes.
     pub fn apply<'e>(&mut self, event: &'e Event) -> Vec<Change<'e>> {
-        // Whoever was told of the end of a turn could still look at what happened in it.
-        if std::mem::take(&mut self.is_turn_over) {
-            self.calls.let_go();
-        }
+        // Whoever was told of the end of a call could still look at it.
+        self.calls.let_go();
         (self.seq, self.at, self.event_turn) = (event.seq, event.at, event.turn);
         let mut changes: Vec<_> =
             self.prompts.project(event).into_iter().map(Change::Prompt).collect();
@@ -58,7 +57,8 @@ impl Conversation {
                     self.context.update(update);
                     self.begin_waiting(changes);
                 }
-                changes.push(Change::Update(name, update.clone()));
+                let notice = Notice::of_update(name, update);
+                changes.push(Change::Update(name, update.clone(), notice));
             }
         }
     }
@@ -154,7 +154,8 @@ impl Conversation {
             Own::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
             _ => None,
         };
-        changes.push(Change::Own(Box::new(own)));
+        let notice = Notice::of_own(&own, self.turn.is_some());
+        changes.push(Change::Own(Box::new(own), notice));
         // Whoever waits for the answer to a prompt is told that there is none.
         if let Some(reason) = dropped {
             self.start_turn(changes);

@@ -1,7 +1,7 @@
 use super::*;
 
 fn texts(old: Option<&str>, new: &str) -> FileDiff {
-    let change = Change::Texts { old: old.map(Into::into), new: new.into() };
+    let change = FileChange::Texts { old: old.map(Into::into), new: new.into() };
     FileDiff { path: "a.rs".into(), change }
 }
 
@@ -61,7 +61,7 @@ fn ends_of_lines_that_stay_are_not_told() {
 
 #[test]
 fn a_patch_is_taken_as_it_is() {
-    let patch = Change::Patch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\r\n c\n\\ No newline".into());
+    let patch = FileChange::Patch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\r\n c\n\\ No newline".into());
     let diff = Diff::of(&patch);
 
     assert_eq!((diff.n_added, diff.n_removed, diff.lines.len()), (1, 1, 5));

@@ -92,6 +92,6 @@ impl Envelopes {
 fn describe(call: &ToolCall) -> String {
     call.input_words("description")
         .or_else(|| call.command())
-        .or_else(|| call.paths.first().cloned())
+        .or_else(|| call.places.first().map(|place| place.path.clone()))
         .unwrap_or_else(|| format!("Running {}", call.name()))
 }

@@ -77,7 +77,7 @@ fn an_echoed_file_is_not_told_again() {
     let log = log.chunk("user_message_chunk", "see");
     let log = log.update("user_message_chunk", json!({ "content": link }));
 
-    assert_eq!(said(&log.text("x")), ["see", ""]);
+    assert_eq!(said(&log.text("x")), ["see"]);
 }
 
 #[test]
@@ -86,5 +86,6 @@ fn a_prompt_in_an_odd_shape_is_told_as_far_as_it_goes() {
 
     assert_eq!(told(json!("bare")), ["bare"]);
     assert_eq!(told(json!([5, null, { "type": "text", "text": "x" }])), ["x"]);
-    assert!(told(json!(null)).is_empty() && told(json!([])).is_empty());
+    assert_eq!(told(json!(null)), [""]);
+    assert_eq!(told(json!([])), [""]);
 }

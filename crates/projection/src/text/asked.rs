@@ -11,7 +11,7 @@ use anstyle::Style;
 use serde_json::Value;
 
 use super::{Text, page, whole_line};
-use crate::calls::{CallKey, Change, FileDiff, Output, ToolCall};
+use crate::calls::{CallKey, Output, Place, ToolCall};
 use crate::conversation::Conversation;
 use crate::diff::{Diff, Mark};
 use crate::json::Node;
@@ -91,8 +91,11 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
             _ => None,
         })
     };
-    let beside =
-        Beside { command: command.as_deref(), changes: files().map(change).collect(), cwd };
+    let beside = Beside {
+        command: command.as_deref(),
+        changes: files().map(ShownChange::of).collect(),
+        cwd,
+    };
     let input = call.raw_input.as_ref().map(given).unwrap_or_default();
     if let Some(command) = &command {
         rows.push_command(command);
@@ -118,7 +121,7 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
     }
     let members = || rest.as_object().into_iter().flat_map(|members| members.values());
     let mut seen = HashSet::new();
-    for path in &call.paths {
+    for Place { path, .. } in &call.places {
         let is_told = Some(path.as_str()) == cwd
             || names_place(headline, path)
             || names_place(headline, short_path(path, cwd))
@@ -128,14 +131,6 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
             rows.push_lines(short_path(path, cwd), INDENT, INDENT);
         }
     }
-}
-
-fn change(file: &FileDiff) -> ShownChange<'_> {
-    let (old, new, patch) = match &file.change {
-        Change::Texts { old, new } => (old.as_deref().unwrap_or_default(), &**new, None),
-        Change::Patch(patch) => ("", "", Some(&**patch)),
-    };
-    ShownChange { path: &file.path, old, new, patch }
 }
 
 /// What is nested too deep to be read is shown as it came.

@@ -1,19 +1,14 @@
 //! What Switchyard itself has to say: starts, ends, errors, and the agent's process.
 //!
-//! In: events of our own and the agent's smaller updates. Out: a line or two each. What a
-//! person rarely needs is told only when `verbose`; what went wrong is told always, with a
-//! `hint:` line when there is something to do about it.
+//! In: notices, errors, the ends of turns. Out: a line or two each. What a person rarely needs is
+//! told only when `verbose`; what went wrong is told always, with a `hint:` line when there is
+//! something to do about it.
 
-use wire::event::{
-    AgentQuiet, AgentStderr, CancelRequested, CancelRung, LogRecovered, OptionSet, Outcome,
-    PromptDropped, ResumeProof, ResumeWay, SessionCreated, SessionResumed, StopReason,
-    WorkerExited,
-};
-use wire::{Fault, Own};
+use wire::Fault;
+use wire::event::{Outcome, StopReason};
 
 use super::{Text, page, whole_line};
-use crate::conversation::Conversation;
-use crate::json::{Node, Object};
+use crate::notice::{Notice, Tone, Weight, duration};
 use crate::sanitize::sanitize;
 use crate::turn::{TurnEnd, Why};
 
@@ -21,25 +16,6 @@ use crate::turn::{TurnEnd, Why};
 const STDERR_LINES: usize = 5;
 
 impl Text {
-    pub(super) fn resumed(&mut self, resumed: &SessionResumed, out: &mut String) {
-        let told = match (resumed.how, resumed.verified) {
-            (ResumeWay::Reseed, _) => "the agent was told the conversation again",
-            (ResumeWay::New, _) => "the agent starts without memory of this session",
-            (_, ResumeProof::Unchecked | ResumeProof::Unknown) => {
-                "the agent took the session up again, but could not prove that it remembers"
-            }
-            _ if self.style.verbose || !resumed.changed.is_empty() => {
-                "the agent took the session up again"
-            }
-            _ => return,
-        };
-        let mut details = resumed.changed.iter().chain(&resumed.tried).peekable();
-        let is_more = details.peek().is_some();
-        let details = details.map(String::as_str).collect::<Vec<_>>().join("; ");
-        let colon = if is_more { ": " } else { "" };
-        self.note(&format!("{told}{colon}{details}"), out);
-    }
-
     pub(super) fn turn_ended(&mut self, end: &TurnEnd, out: &mut String) {
         match (end.outcome, &end.why) {
             // Told in other words, or not at all.
@@ -86,131 +62,20 @@ impl Text {
         self.is_failure_told = true;
     }
 
-    pub(super) fn cancel_requested(&mut self, requested: &CancelRequested, out: &mut String) {
-        let by = match requested.by.as_str() {
-            "" => String::new(),
-            by => format!(" by {}", whole_line(by)),
-        };
-        self.page.line(page::DIM, &format!("cancel requested{by}"), out);
-    }
-
-    pub(super) fn cancel_step(&mut self, step: CancelRung, out: &mut String) {
-        let told = match step {
-            CancelRung::Terminate => "the agent did not stop when asked; ending it",
-            CancelRung::Kill => "the agent did not end; killing it",
-            _ if !self.style.verbose => return,
-            CancelRung::Notified => "cancel: the agent was asked to stop",
-            CancelRung::PermissionsCancelled => "cancel: open questions were withdrawn",
-            CancelRung::Eof => "cancel: the agent's input was closed",
-            CancelRung::Unknown => return,
-        };
-        self.note(told, out);
-    }
-
-    pub(super) fn worker_exited(
-        &mut self,
-        exited: &WorkerExited,
-        now: &Conversation,
-        out: &mut String,
-    ) {
-        let is_clean = exited.signal.is_none() && exited.code.is_none_or(|code| code == 0);
-        // What we ended ourselves after its last turn is no news.
-        let is_expected = is_clean || exited.stopped;
-        if is_expected && now.turn().is_none() && !self.style.verbose {
+    pub(super) fn notice(&mut self, notice: Option<&Notice>, out: &mut String) {
+        let Some(Notice { tone, weight, text, more }) = notice else { return };
+        let line = whole_line(text);
+        if (*weight < Weight::News && !self.style.verbose) || line.trim().is_empty() {
             return;
         }
-        let how = match (exited.signal, exited.code) {
-            (Some(signal), _) => format!("was ended by signal {signal}"),
-            (None, Some(code)) => format!("exited with code {code}"),
-            (None, None) => "exited".to_owned(),
-        };
-        let line = format!("the agent's process {how}");
-        self.page.line(if is_clean { page::DIM } else { page::BAD }, &line, out);
-        let stderr = sanitize(exited.stderr.trim_end());
-        let n_lines = stderr.lines().count();
-        for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES)) {
+        let style = if *tone == Tone::Error { page::BAD } else { page::DIM };
+        self.page.line(style, &line, out);
+        let more = sanitize(more.as_deref().unwrap_or_default());
+        let n_lines = more.lines().count();
+        for line in more.lines().skip(n_lines.saturating_sub(STDERR_LINES)) {
             let line = format!("  {}", whole_line(line));
             self.page.line(page::DIM, &line, out);
         }
-    }
-
-    pub(super) fn quiet(&mut self, quiet: &AgentQuiet, out: &mut String) {
-        let waiting = quiet.waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
-        let told = format!("no sign of progress for {}{waiting}", duration(quiet.quiet_ms));
-        self.note(&told, out);
-    }
-
-    pub(super) fn prompt_dropped(&mut self, dropped: PromptDropped, out: &mut String) {
-        self.note(&format!("a waiting prompt was dropped: {}", dropped.reason.as_str()), out);
-    }
-
-    pub(super) fn log_recovered(&mut self, lost: &LogRecovered, out: &mut String) {
-        let LogRecovered { lost_from, lost_to } = lost;
-        let lost = format!("events {lost_from} to {lost_to} are missing");
-        let line = format!("warning: part of this session's log was lost: {lost}");
-        self.page.line(page::ASKING, &line, out);
-    }
-
-    /// Updates of the agent that are neither talk nor tools.
-    pub(super) fn other_update(&mut self, name: &str, update: &Object<'_>, out: &mut String) {
-        if name == "notice" {
-            let (title, description) = (update.words("title"), update.words("description"));
-            // A title that only begins what the description says is said with it.
-            let is_said = |title: &str| {
-                let beginning = title.trim_end_matches('…');
-                description.as_deref().is_some_and(|text| text.starts_with(beginning))
-            };
-            let title = title.filter(|title| !is_said(title));
-            let text = [title, description].into_iter().flatten().collect::<Vec<_>>().join(": ");
-            self.note(&text, out);
-            return;
-        }
-        if name == "compaction_update" {
-            match update.text("status").as_deref() {
-                Some("completed") => self.note("what was said so far is now a summary", out),
-                Some("failed") => self.note("what was said so far could not be summarised", out),
-                _ => {}
-            }
-            return;
-        }
-        if !self.style.verbose {
-            return;
-        }
-        match name {
-            "session_info_update" => {
-                if let Some(title) = update.words("title") {
-                    self.note(&format!("title: {title}"), out);
-                }
-            }
-            "current_mode_update" => {
-                let mode = update.words("currentModeId").unwrap_or_default();
-                self.note(&format!("mode: {mode}"), out);
-            }
-            // Long lists of what could be done; of no use in a transcript.
-            "available_commands_update" | "config_option_update" => {}
-            // Told with the end of the turn.
-            "usage_update" => {}
-            name => self.note(&format!("update: {name}"), out),
-        }
-    }
-
-    /// Our own events that only `verbose` tells.
-    pub(super) fn verbose_event(&mut self, own: &Own<'_>, out: &mut String) {
-        if !self.style.verbose {
-            return;
-        }
-        let told = match own {
-            Own::SessionCreated(SessionCreated { agent, cwd, .. }) => {
-                format!("session with {agent} in {cwd}")
-            }
-            Own::AgentStderr(AgentStderr { text }) => format!("stderr: {text}"),
-            Own::AgentNotification(told) => format!("notification: {}", told.method),
-            Own::WorkerStarted(started) => format!("the agent's process is {}", started.pid),
-            Own::OptionSet(set) => option_words(set),
-            Own::SessionClosed(_) => "the session was closed".to_owned(),
-            _ => return,
-        };
-        self.note(&told, out);
     }
 
     fn usage(&mut self, end: &TurnEnd, out: &mut String) {
@@ -235,36 +100,5 @@ impl Text {
     fn stopped(&mut self, why: &str, out: &mut String) {
         let line = whole_line(&format!("stopped: {why}"));
         self.page.line(page::ASKING, &line, out);
-    }
-
-    fn note(&mut self, text: &str, out: &mut String) {
-        let line = whole_line(text);
-        if !line.trim().is_empty() {
-            self.page.line(page::DIM, &line, out);
-        }
-    }
-}
-
-/// `mode: plan`, `model: large`, `option: effort high`.
-fn option_words(set: &OptionSet<'_>) -> String {
-    let params = Node::of(set.params).object();
-    let word = |key| params.label(key).unwrap_or_default();
-    match set.method.as_str() {
-        "session/set_mode" => format!("mode: {}", word("modeId")),
-        "session/set_model" => format!("model: {}", word("modelId")),
-        "_switchyard/set_limits" => {
-            let limits = params.get("limits").map_or("none", Node::raw);
-            format!("limits: {limits}")
-        }
-        _ => format!("option: {} {}", word("configId"), word("value")),
-    }
-}
-
-/// `850 ms`, `3.7 s`, `2 min 5 s`.
-fn duration(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        _ => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
     }
 }

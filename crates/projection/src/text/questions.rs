@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use wire::event::{DecidedBy, Decider, ElicitationRequested, ElicitationResolved, RecordedOutcome};
+use wire::event::{ElicitationRequested, ElicitationResolved, RecordedOutcome};
 
 use super::{Text, page, whole_line};
 use crate::conversation::Conversation;
 use crate::json::Node;
-use crate::question::{Choice, Decision, Question};
+use crate::question::{Decision, Question, decided_by};
 
 impl Text {
     pub(super) fn asked(&mut self, question: &Question<'_>, now: &Conversation, out: &mut String) {
@@ -24,9 +24,9 @@ impl Text {
         }
         // What nobody can choose from is no choice.
         let options = question.options.iter().filter(|_| question.is_for_person);
-        for (number, Choice { name, kind, .. }) in (1..).zip(options) {
-            let name = whole_line(name);
-            let means = kind.as_deref().map(|kind| whole_line(&kind.replace('_', " ")));
+        for (number, choice) in (1..).zip(options) {
+            let name = whole_line(choice.label());
+            let means = choice.kind.as_deref().map(|kind| whole_line(&kind.replace('_', " ")));
             let line = match means.filter(|means| !means.eq_ignore_ascii_case(&name)) {
                 Some(means) => format!("  {number}. {name} ({means})"),
                 None => format!("  {number}. {name}"),
@@ -51,7 +51,7 @@ impl Text {
                 (page::PLAIN, format!("answered \"{option}\""))
             }
         };
-        let line = format!("  {decision}{which}{}", by_whom(&resolved.by));
+        let line = format!("  {decision}{which}{}", whole_line(&decided_by(&resolved.by)));
         self.page.line(style, &line, out);
     }
 
@@ -82,18 +82,7 @@ impl Text {
             Some("cancel") => "cancelled",
             _ => "settled",
         };
-        let line = format!("  {action}{}", by_whom(&resolved.by));
+        let line = format!("  {action}{}", whole_line(&decided_by(&resolved.by)));
         self.page.line(page::DIM, &line, out);
-    }
-}
-
-/// ` by rule "…"`, or nothing when nobody is named.
-fn by_whom(by: &Decider) -> String {
-    let who = by.who.as_str();
-    match (by.who, &by.detail) {
-        (DecidedBy::Unknown, _) => String::new(),
-        (DecidedBy::Unattended, _) => ": nobody was there to ask".to_owned(),
-        (_, Some(detail)) => format!(" by {who} \"{}\"", whole_line(detail)),
-        (_, None) => format!(" by {who}"),
     }
 }

@@ -170,22 +170,22 @@ fn a_question_is_numbered_and_its_answer_names_who_gave_it() {
     check(
         &log.own(Kind::PermissionResolved, resolved),
         "? Run tests: cargo test\n  $ cargo test\n  1. Yes (allow once)\n  2. No (reject once)\n  \
-         allowed once by rule \"tests are fine\"\n",
+         allowed once by a rule (tests are fine)\n",
     );
 }
 
 #[test]
 fn every_decision_has_its_words() {
     for (outcome, expected) in [
-        (json!({ "outcome": "selected", "optionId": "no" }), "rejected by timeout"),
-        (json!({ "outcome": "cancelled" }), "cancelled by timeout"),
+        (json!({ "outcome": "selected", "optionId": "no" }), "rejected: nobody answered in time"),
+        (json!({ "outcome": "cancelled" }), "cancelled: nobody answered in time"),
         (
             json!({ "outcome": "selected", "optionId": "x", "kind": "allow_always" }),
-            "allowed always by timeout",
+            "allowed always: nobody answered in time",
         ),
         (
             json!({ "outcome": "selected", "optionId": "odd\u{1b}" }),
-            "answered \"odd\\x1b\" by timeout",
+            "answered \"odd\\x1b\": nobody answered in time",
         ),
     ] {
         let log = Log::started().ask("r", "c", json!({ "title": "T" }));

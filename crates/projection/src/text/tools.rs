@@ -154,8 +154,8 @@ impl Text {
     pub(super) fn headline(&self, call: &ToolCall, cwd: Option<&str>) -> String {
         let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
         let title = without_cwd(&title, cwd);
-        let path = call.paths.iter().find(|path| Some(path.as_str()) != cwd);
-        let path = path.map(|path| short_path(path, cwd));
+        let path = call.places.iter().find(|place| Some(place.path.as_str()) != cwd);
+        let path = path.map(|place| short_path(&place.path, cwd));
         let file = path.and_then(|path| path.rsplit('/').next());
         let text = match (path, file, call.command()) {
             // Some agents give the bare path as title; the kind says what is done to it.

@@ -112,7 +112,7 @@ fn of_two_options_that_allow_once_the_first_is_taken_and_named() {
     assert!(output.status.success(), "{output:?}");
     assert!(heard(&yard).contains(r#""optionId":"accept""#), "{}", heard(&yard));
     let shown = text(&output.stdout);
-    assert!(shown.contains("allowed once (“accept”) by mode \"auto\""), "{shown}");
+    assert!(shown.contains("allowed once (“accept”) by the permission mode (auto)"), "{shown}");
     yard.assert_empty_within(PATIENCE);
 }
 

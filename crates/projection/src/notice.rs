@@ -1,0 +1,224 @@
+//! What is told beside the conversation, in words: of the agent's process, of the session, of what
+//! somebody did to it. The same words in every view that people read.
+
+use wire::Own;
+use wire::event::{
+    AgentQuiet, CancelRung, CancelStep, DropReason, LimitRaised, LogRecovered, OptionSet,
+    ResumeProof, ResumeWay, SessionCreated, SessionResumed, WorkerExited,
+};
+
+use crate::json::{Node, Object};
+
+/// Something that is told in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub tone: Tone,
+    pub weight: Weight,
+    pub text: String,
+    /// Long or technical, as it came.
+    pub more: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Info,
+    Warning,
+    Error,
+}
+
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Who wants to know everything.
+    Detail,
+    /// Who follows a session, and not who only waits for an answer.
+    Remark,
+    /// Everybody.
+    News,
+}
+
+impl Notice {
+    fn news(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone, weight: Weight::News, text: text.into(), more: None }
+    }
+
+    fn remark(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Remark, ..Self::news(Tone::Info, text) }
+    }
+
+    fn detail(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Detail, ..Self::news(Tone::Info, text) }
+    }
+
+    /// What an event of our own says. `is_running`: a turn runs.
+    pub(crate) fn of_own(own: &Own<'_>, is_running: bool) -> Option<Self> {
+        Some(match own {
+            Own::SessionCreated(created) => created_words(created),
+            Own::SessionResumed(resumed) => resumed_words(resumed),
+            Own::SessionClosed(_) => {
+                Self::remark("the session was closed; a prompt opens it again")
+            }
+            Own::CancelRequested(requested) => {
+                let by = match requested.by.as_str() {
+                    "" => String::new(),
+                    by => format!(" by {by}"),
+                };
+                Self::news(Tone::Info, format!("cancel requested{by}"))
+            }
+            Own::CancelStep(CancelStep { step }) => step_words(*step)?,
+            Own::LimitRaised(LimitRaised { limit, by, .. }) => {
+                let by = crate::question::decided_by(by);
+                Self::remark(format!("goes on: the limit of {} was raised{by}", limit.as_str()))
+            }
+            Own::WorkerStarted(started) => {
+                Self::detail(format!("the agent's process is {}", started.pid))
+            }
+            Own::WorkerExited(exited) => exit_words(exited, is_running),
+            Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
+                let waiting = waiting_for.as_ref().map_or_else(String::new, |w| format!(" ({w})"));
+                let told = format!("no sign of progress for {}{waiting}", duration(*quiet_ms));
+                Self::news(Tone::Info, told)
+            }
+            Own::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
+            Own::AgentNotification(told) => Self::detail(format!("notification: {}", told.method)),
+            Own::OptionSet(set) => Self::detail(option_words(set)),
+            Own::PromptDropped(dropped) => {
+                let why = match dropped.reason {
+                    DropReason::Cancelled => "the turn was stopped",
+                    DropReason::Dropped => "taken back",
+                    DropReason::Limit => "a limit is reached",
+                    DropReason::Interrupted => "the session was interrupted",
+                    DropReason::Unknown => "dropped",
+                };
+                Self::news(Tone::Warning, format!("a prompt that waited was not sent ({why})"))
+            }
+            Own::LogRecovered(LogRecovered { lost_from, lost_to }) => {
+                let lost = format!("events {lost_from} to {lost_to} are missing");
+                Self::news(Tone::Error, format!("part of this session's log was lost: {lost}"))
+            }
+            _ => return None,
+        })
+    }
+
+    /// What an update of the agent says that is neither talk nor tools.
+    pub(crate) fn of_update(name: &str, update: &Object<'_>) -> Option<Self> {
+        let word = |key: &str| update.words(key).unwrap_or_default();
+        Some(match name {
+            "notice" => return agent_words(update),
+            "compaction_update" => match &*word("status") {
+                "completed" => Self::news(Tone::Info, "what was said so far is now a summary"),
+                "failed" => {
+                    Self::news(Tone::Warning, "what was said so far could not be summarised")
+                }
+                _ => return None,
+            },
+            "session_info_update" => Self::detail(format!("title: {}", update.words("title")?)),
+            "current_mode_update" => Self::detail(format!("mode: {}", word("currentModeId"))),
+            // Long lists of what could be done, of no use in a transcript, and what is told with
+            // the end of the turn.
+            "available_commands_update"
+            | "config_option_update"
+            | "usage_update"
+            | "compaction_summary_chunk" => return None,
+            name => Self::detail(format!("update: {name}")),
+        })
+    }
+}
+
+fn created_words(created: &SessionCreated) -> Notice {
+    let SessionCreated { agent, cwd, forked_from, .. } = created;
+    match forked_from {
+        Some(from) => Notice::remark(format!("forked from {from}")),
+        None => Notice::detail(format!("session with {agent} in {cwd}")),
+    }
+}
+
+fn resumed_words(resumed: &SessionResumed) -> Notice {
+    let SessionResumed { how, verified, changed, tried, .. } = resumed;
+    let (weight, told) = match (how, verified) {
+        (ResumeWay::Reseed, _) => (Weight::News, "the agent was told the conversation again"),
+        (ResumeWay::New, _) => (Weight::News, "the agent starts without memory of this session"),
+        (_, ResumeProof::Unchecked | ResumeProof::Unknown) => (
+            Weight::News,
+            "the agent took the session up again, but could not prove that it remembers",
+        ),
+        _ if changed.is_empty() => (Weight::Detail, "the agent took the session up again"),
+        _ => (Weight::News, "the agent took the session up again"),
+    };
+    let details = changed.iter().chain(tried).map(String::as_str).collect::<Vec<_>>();
+    let colon = if details.is_empty() { "" } else { ": " };
+    let tone = if *how == ResumeWay::New { Tone::Warning } else { Tone::Info };
+    let text = format!("{told}{colon}{}", details.join("; "));
+    Notice { weight, ..Notice::news(tone, text) }
+}
+
+fn step_words(step: CancelRung) -> Option<Notice> {
+    let warn = |text: &str| Notice::news(Tone::Warning, text);
+    Some(match step {
+        CancelRung::Terminate => warn("the agent did not stop when asked; ending it"),
+        CancelRung::Kill => warn("the agent did not end; killing it"),
+        CancelRung::Notified => Notice::detail("cancel: the agent was asked to stop"),
+        CancelRung::PermissionsCancelled => Notice::detail("cancel: open questions were withdrawn"),
+        CancelRung::Eof => Notice::detail("cancel: the agent's input was closed"),
+        CancelRung::Unknown => return None,
+    })
+}
+
+fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
+    let is_clean = exited.signal.is_none() && exited.code.is_none_or(|code| code == 0);
+    // What we ended ourselves after its last turn is no news.
+    let is_expected = (is_clean || exited.stopped) && !is_running;
+    let how = match (exited.signal, exited.code) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("exited with code {code}"),
+        (None, None) => "exited".to_owned(),
+    };
+    Notice {
+        tone: if is_clean { Tone::Info } else { Tone::Error },
+        weight: if is_expected { Weight::Detail } else { Weight::News },
+        text: format!("the agent's process {how}"),
+        more: Some(exited.stderr.trim_end().to_owned()).filter(|stderr| !stderr.is_empty()),
+    }
+}
+
+/// An agent's own notice.
+fn agent_words(update: &Object<'_>) -> Option<Notice> {
+    let (title, description) = (update.words("title"), update.words("description"));
+    // A title that only begins what the description says is said with it.
+    let is_said = |title: &str| {
+        let beginning = title.trim_end_matches('…');
+        description.as_deref().is_some_and(|text| text.starts_with(beginning))
+    };
+    let title = title.filter(|title| !is_said(title));
+    let text = [title, description].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    let tone = match update.text("severity").as_deref() {
+        Some("error") => Tone::Error,
+        Some("warning") => Tone::Warning,
+        _ => Tone::Info,
+    };
+    (!text.is_empty()).then(|| Notice::news(tone, text))
+}
+
+/// `mode: plan`, `model: large`, `option: effort high`.
+fn option_words(set: &OptionSet<'_>) -> String {
+    let params = Node::of(set.params).object();
+    let word = |key| params.label(key).unwrap_or_default();
+    match set.method.as_str() {
+        "session/set_mode" => format!("mode: {}", word("modeId")),
+        "session/set_model" => format!("model: {}", word("modelId")),
+        "_switchyard/set_limits" => {
+            let limits = params.get("limits").map_or("none", Node::raw);
+            format!("limits: {limits}")
+        }
+        _ => format!("option: {} {}", word("configId"), word("value")),
+    }
+}
+
+/// `850 ms`, `3.7 s`, `2 min 5 s`.
+pub(crate) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
+    }
+}
