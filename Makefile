@@ -61,7 +61,7 @@ test-only: tools web ## The Rust tests whose names contain T
 rust-test: built-tests deny
 	@TESTS='$(TESTS)' scripts/run-tests
 
-web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
+web-test: web/node_modules/.package-lock.json lint-ahead ## The page's types, lints and formatting, and its own tests
 	@scripts/web-test
 
 lint: built-tests ## Formatting, clippy and documentation; warnings are errors
@@ -73,9 +73,10 @@ built-tests: fmt-check web lint-ahead
 	@warnings=$$($(TESTS) --no-run --quiet 2>&1 | grep -v Executable) || exit 0; \
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
 
-# While the page is made: what the tests have in common with these.
+# While the page is made: what the tests have in common with these. The page's own tests are written
+# as logs, and ask `changes` what the daemon tells of them.
 lint-ahead: tools
-	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage
+	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage --example changes
 
 fmt-check:
 	@$(CARGO) fmt --all --check && $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check || \

@@ -350,13 +350,13 @@ impl Projection for Talk {
                 self.say(now.event_turn(), format!("\n\n{described}\n\n"), false);
             }
             Change::Thought { text, .. } => self.say(now.event_turn(), text, true),
-            Change::CallSeen(key) | Change::CallLeftOpen { call: key, .. } => {
-                self.call_seen(key, now);
+            Change::CallSeen { call, .. } | Change::CallLeftOpen { call, .. } => {
+                self.call_seen(call, now);
             }
             Change::Planned { .. } => self.planned(now),
             Change::Asked(question) => self.asked(&question, now),
             Change::Decided(decision) => self.decided(&decision.resolved, now),
-            Change::Failed { fault, is_said } => self.failed(&fault, is_said, now),
+            Change::Failed { fault, is_said, .. } => self.failed(&fault, is_said, now),
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),
             Change::Update(name, update, notice) => {

@@ -57,7 +57,7 @@ impl Projection for Answer {
             // What else may come at any moment, between a failure and the end of its turn too: usage,
             // titles, commands, what Switchyard notes.
             Change::Thought { .. }
-            | Change::CallSeen(_)
+            | Change::CallSeen { .. }
             | Change::Planned { .. }
             | Change::Asked(_) => self.finish(out),
             Change::Own(own, _) if matches!(*own, Own::ElicitationRequested(_)) => self.finish(out),

@@ -227,7 +227,7 @@ fn read_block(block: &Block<'_>) -> Option<Output> {
 }
 
 /// A call of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(usize);
 
 /// What tells of a call.
@@ -243,6 +243,8 @@ pub(crate) enum Sighting {
 pub(crate) struct Calls {
     all: Vec<ToolCall>,
     by_id: HashMap<(Option<TurnId>, String), CallKey>,
+    /// Of calls that share an id the last.
+    latest: HashMap<String, CallKey>,
     /// Those before this one are of earlier turns.
     current_from: usize,
     /// Those that ended with the event at hand, at which somebody may still look.
@@ -261,6 +263,13 @@ impl Calls {
         &mut self.all[index]
     }
 
+    /// About how many bytes those take that are over.
+    pub(crate) fn weight(&self) -> usize {
+        let titles = self.all.iter().filter_map(|call| call.title.as_ref());
+        let texts: usize = titles.map(String::len).sum();
+        texts + self.all.len() * std::mem::size_of::<ToolCall>()
+    }
+
     pub(crate) fn find(&self, turn: Option<TurnId>, id: &str) -> Option<CallKey> {
         self.by_id.get(&(turn, id.to_owned())).copied()
     }
@@ -275,8 +284,12 @@ impl Calls {
     ) -> CallKey {
         let id = fields.label("toolCallId").unwrap_or_default().into_owned();
         let next = CallKey(self.all.len());
-        let key = *self.by_id.entry((turn, id.clone())).or_insert(next);
+        // What is said of a call after its turn, or outside of any, is said of that call.
+        let latest = self.latest.get(&id).copied().filter(|_| sighting == Sighting::Update);
+        let key = self.find(turn, &id).or(latest).unwrap_or(next);
         if key == next {
+            self.by_id.insert((turn, id.clone()), key);
+            self.latest.insert(id.clone(), key);
             self.all.push(ToolCall::new(id, turn, at));
             self.waiting.push(key);
         }

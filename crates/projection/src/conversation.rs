@@ -88,6 +88,10 @@ impl<P: Projection> Reader<P> {
         }
     }
 
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
     pub fn projection(&self) -> &P {
         &self.projection
     }
@@ -150,6 +154,11 @@ impl Conversation {
         self.context.window
     }
 
+    /// About how many bytes are kept while no turn runs.
+    pub(crate) fn weight(&self) -> usize {
+        self.calls.weight() + self.terminals.weight() + self.prompts.weight()
+    }
+
     fn settle(&mut self) -> Vec<Change<'static>> {
         let mut changes = Vec::new();
         self.begin_waiting(&mut changes);
@@ -196,7 +205,7 @@ impl Conversation {
             changes.extend(self.calls.leave_open().into_iter().map(leave));
         }
         if let Some(fault) = &end.fault {
-            self.fail(fault, end.is_said, changes);
+            self.fail(fault, Some(&end), changes);
         }
         if end.has_begun {
             self.last_ended = end.turn;
@@ -207,13 +216,15 @@ impl Conversation {
         changes.push(Change::TurnEnded(Box::new(end)));
     }
 
-    fn fail(&mut self, fault: &Fault, is_said: bool, changes: &mut Vec<Change<'_>>) {
+    /// `end` is that of the turn, if it ends with this.
+    fn fail(&mut self, fault: &Fault, end: Option<&TurnEnd>, changes: &mut Vec<Change<'_>>) {
         if self.errors_told.contains(&fault.message) {
             return;
         }
         self.begin_waiting(changes);
         self.errors_told.push(fault.message.clone());
-        changes.push(Change::Failed { fault: fault.clone(), is_said });
+        let is_said = end.is_some_and(|end| end.is_said);
+        changes.push(Change::Failed { fault: fault.clone(), is_said, is_end: end.is_some() });
     }
 }
 

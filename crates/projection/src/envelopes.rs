@@ -51,7 +51,7 @@ impl Projection for Envelopes {
             Change::Thought { text, parent } => {
                 self.say(parent, Ev::Text { text, thinking: true }, now, out);
             }
-            Change::CallSeen(call) => self.call_seen(now.call(call), now, out),
+            Change::CallSeen { call, .. } => self.call_seen(now.call(call), now, out),
             Change::CallBegan { call, .. } => self.start_call(now.call(call), now, out),
             Change::CallMedia(call, block) => self.call_media(now.call(call), &block, now, out),
             Change::CallEnded(call) => self.end_call(now.call(call), now, out),
@@ -94,7 +94,7 @@ impl Envelopes {
 
     /// What the agent says, or the sub-agent that works for a call of its.
     fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation, out: &mut Vec<Envelope>) {
-        let subagent = parent.map(|parent| self.subagent_of(&parent, now, out));
+        let subagent = parent.map(|parent| self.subagent_of(now.event_turn(), &parent, now, out));
         self.push_from(subagent, self.turn_of(now), ev, now, out);
     }
 

@@ -128,6 +128,10 @@ impl<'a> Object<'a> {
         self.get(key)?.count()
     }
 
+    pub fn members(&self) -> impl Iterator<Item = (String, &'a RawValue)> {
+        self.0.iter().map(|(name, value)| (name.clone().into_owned(), *value))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

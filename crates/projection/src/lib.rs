@@ -15,6 +15,7 @@ mod content;
 mod conversation;
 mod diff;
 mod envelopes;
+pub mod items;
 pub mod json;
 mod media;
 mod notice;

@@ -8,6 +8,7 @@ use wire::event::{
 };
 
 use crate::json::{Node, Object};
+use crate::usage::limit_words;
 
 /// Something that is told in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Notice {
     pub tone: Tone,
     pub weight: Weight,
     pub text: String,
+    /// Who did it, as the log names them.
+    pub by: Option<String>,
     /// Long or technical, as it came.
     pub more: Option<String>,
 }
@@ -29,7 +32,9 @@ pub enum Tone {
 /// Who is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Who wants to know everything.
+    /// Who looks for the cause of something.
+    Trace,
+    /// Who wants to know all that was done.
     Detail,
     /// Who follows a session, and not who only waits for an answer.
     Remark,
@@ -39,11 +44,15 @@ pub enum Weight {
 
 impl Notice {
     fn news(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, weight: Weight::News, text: text.into(), more: None }
+        Self { tone, weight: Weight::News, text: text.into(), by: None, more: None }
     }
 
     fn remark(text: impl Into<String>) -> Self {
         Self { weight: Weight::Remark, ..Self::news(Tone::Info, text) }
+    }
+
+    fn trace(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Trace, ..Self::news(Tone::Info, text) }
     }
 
     fn detail(text: impl Into<String>) -> Self {
@@ -59,19 +68,22 @@ impl Notice {
                 Self::remark("the session was closed; a prompt opens it again")
             }
             Own::CancelRequested(requested) => {
-                let by = match requested.by.as_str() {
-                    "" => String::new(),
-                    by => format!(" by {by}"),
-                };
-                Self::news(Tone::Info, format!("cancel requested{by}"))
+                let by = Some(requested.by.clone()).filter(|by| !by.is_empty());
+                Self { by, ..Self::news(Tone::Info, "cancel requested") }
             }
             Own::CancelStep(CancelStep { step }) => step_words(*step)?,
+            Own::LimitReached(reached) => {
+                let frozen =
+                    if reached.frozen { " and the agent is stopped meanwhile" } else { "" };
+                let told = format!("{}; the session pauses{frozen}", limit_words(reached));
+                Self { tone: Tone::Warning, ..Self::detail(told) }
+            }
             Own::LimitRaised(LimitRaised { limit, by, .. }) => {
                 let by = crate::question::decided_by(by);
                 Self::remark(format!("goes on: the limit of {} was raised{by}", limit.as_str()))
             }
             Own::WorkerStarted(started) => {
-                Self::detail(format!("the agent's process is {}", started.pid))
+                Self::trace(format!("the agent's process is {}", started.pid))
             }
             Own::WorkerExited(exited) => exit_words(exited, is_running),
             Own::AgentQuiet(AgentQuiet { quiet_ms, waiting_for }) => {
@@ -80,8 +92,13 @@ impl Notice {
                 Self::news(Tone::Info, told)
             }
             Own::AgentStderr(stderr) => Self::detail(format!("stderr: {}", stderr.text)),
-            Own::AgentNotification(told) => Self::detail(format!("notification: {}", told.method)),
-            Own::OptionSet(set) => Self::detail(option_words(set)),
+            Own::AgentNotification(told) => {
+                Self::detail(format!("message of the agent: {}", told.method))
+            }
+            Own::OptionSet(set) => {
+                let by = set.by.clone().filter(|by| !by.is_empty());
+                Self { by, ..Self::detail(option_words(set)) }
+            }
             Own::PromptDropped(dropped) => {
                 let why = match dropped.reason {
                     DropReason::Cancelled => "the turn was stopped",
@@ -112,15 +129,15 @@ impl Notice {
                 }
                 _ => return None,
             },
-            "session_info_update" => Self::detail(format!("title: {}", update.words("title")?)),
-            "current_mode_update" => Self::detail(format!("mode: {}", word("currentModeId"))),
+            "session_info_update" => Self::trace(format!("title: {}", update.words("title")?)),
+            "current_mode_update" => Self::trace(format!("mode: {}", word("currentModeId"))),
             // Long lists of what could be done, of no use in a transcript, and what is told with
             // the end of the turn.
             "available_commands_update"
             | "config_option_update"
             | "usage_update"
             | "compaction_summary_chunk" => return None,
-            name => Self::detail(format!("update: {name}")),
+            name => Self::detail(format!("update of the agent: {name}")),
         })
     }
 }
@@ -142,7 +159,7 @@ fn resumed_words(resumed: &SessionResumed) -> Notice {
             Weight::News,
             "the agent took the session up again, but could not prove that it remembers",
         ),
-        _ if changed.is_empty() => (Weight::Detail, "the agent took the session up again"),
+        _ if changed.is_empty() => (Weight::Trace, "the agent took the session up again"),
         _ => (Weight::News, "the agent took the session up again"),
     };
     let details = changed.iter().chain(tried).map(String::as_str).collect::<Vec<_>>();
@@ -157,9 +174,9 @@ fn step_words(step: CancelRung) -> Option<Notice> {
     Some(match step {
         CancelRung::Terminate => warn("the agent did not stop when asked; ending it"),
         CancelRung::Kill => warn("the agent did not end; killing it"),
-        CancelRung::Notified => Notice::detail("cancel: the agent was asked to stop"),
-        CancelRung::PermissionsCancelled => Notice::detail("cancel: open questions were withdrawn"),
-        CancelRung::Eof => Notice::detail("cancel: the agent's input was closed"),
+        CancelRung::Notified => Notice::trace("cancel: the agent was asked to stop"),
+        CancelRung::PermissionsCancelled => Notice::trace("cancel: open questions were withdrawn"),
+        CancelRung::Eof => Notice::trace("cancel: the agent's input was closed"),
         CancelRung::Unknown => return None,
     })
 }
@@ -175,8 +192,9 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
     };
     Notice {
         tone: if is_clean { Tone::Info } else { Tone::Error },
-        weight: if is_expected { Weight::Detail } else { Weight::News },
+        weight: if is_expected { Weight::Trace } else { Weight::News },
         text: format!("the agent's process {how}"),
+        by: None,
         more: Some(exited.stderr.trim_end().to_owned()).filter(|stderr| !stderr.is_empty()),
     }
 }

@@ -7,6 +7,7 @@ use crate::json::{Node, Object};
 pub struct PlanEntry {
     pub content: String,
     pub status: String,
+    pub priority: Option<String>,
 }
 
 impl PlanEntry {
@@ -29,7 +30,9 @@ pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanEntry> {
     let read = |node: Node<'_>| {
         let entry = node.object();
         let content = entry.words("content")?.into_owned();
-        Some(PlanEntry { content, status: entry.text("status").unwrap_or_default().into_owned() })
+        let priority = entry.words("priority").map(std::borrow::Cow::into_owned);
+        let status = entry.text("status").unwrap_or_default().into_owned();
+        Some(PlanEntry { content, status, priority })
     };
     entries.into_iter().filter_map(read).collect()
 }

@@ -5,7 +5,7 @@
 //! in the middle of an answer, and a dropped one is never told. Agents that echo the
 //! prompt as `user_message_chunk` are not listened to; what else they send there is told.
 
-use wire::{Event, Json, Kind, Own, Seq, TurnId};
+use wire::{Event, Json, Kind, Millis, Own, Seq, TurnId};
 
 use super::content::{Block, blocks, chunk_text, update_of};
 use super::json::Node;
@@ -18,6 +18,7 @@ pub struct Said {
     pub by: String,
     /// The event that brought it.
     pub seq: Seq,
+    pub at: Millis,
     pub source: Source,
 }
 
@@ -35,6 +36,7 @@ struct Prompt {
     turn: Option<TurnId>,
     by: String,
     seq: Seq,
+    at: Millis,
     blocks: Vec<Json>,
     is_told: bool,
     /// What the agent may still echo.
@@ -81,14 +83,29 @@ impl Prompts {
         said
     }
 
+    pub(crate) fn weight(&self) -> usize {
+        let blocks = self.open.iter().flat_map(|prompt| &prompt.blocks);
+        let texts = self.open.iter().map(|prompt| prompt.text.len());
+        blocks.map(|block| block.as_str().len()).chain(texts).sum()
+    }
+
     fn receive(&mut self, event: &Event) {
         let Some(Own::PromptReceived(received)) = event.own() else { return };
         let blocks = blocks(Some(Node::of(received.prompt)));
         let text = blocks.iter().filter_map(Block::text).collect();
         let others = blocks.iter().filter(|b| b.text().is_none()).map(Block::identity).collect();
         let blocks = blocks.iter().filter_map(whole_block).collect();
-        let Event { turn, seq, .. } = *event;
-        self.open.push(Prompt { turn, by: received.by, seq, blocks, is_told: false, text, others });
+        let Event { turn, seq, at, .. } = *event;
+        self.open.push(Prompt {
+            turn,
+            by: received.by,
+            seq,
+            at,
+            blocks,
+            is_told: false,
+            text,
+            others,
+        });
     }
 
     fn tell(&mut self, turn: Option<TurnId>, said: &mut Vec<Said>) {
@@ -97,7 +114,7 @@ impl Prompts {
         };
         prompt.is_told = true;
         let source = Source::Prompt(std::mem::take(&mut prompt.blocks));
-        said.push(Said { turn, by: prompt.by.clone(), seq: prompt.seq, source });
+        said.push(Said { turn, by: prompt.by.clone(), seq: prompt.seq, at: prompt.at, source });
     }
 
     fn forget(&mut self, turn: Option<TurnId>) {
@@ -109,7 +126,7 @@ impl Prompts {
         let update = update_of(event);
         let turn = event.turn.or(self.active_turn);
         let source = Source::Agent(event.payload.clone());
-        let chunk = Said { turn, by: String::new(), seq: event.seq, source };
+        let chunk = Said { turn, by: String::new(), seq: event.seq, at: event.at, source };
         let others: Vec<_> = blocks(update.get("content"))
             .iter()
             .filter(|b| b.text().is_none())

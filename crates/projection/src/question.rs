@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use wire::event::{DecidedBy, Decider, PermissionRequested, PermissionResolved};
+use wire::event::{DecidedBy, Decider, Limit, PermissionRequested, PermissionResolved};
 use wire::{CallId, Json};
 
 use crate::calls::CallKey;
@@ -24,6 +24,9 @@ pub struct Question<'e> {
     pub call: Option<CallKey>,
     pub title: Option<String>,
     pub options: Vec<Choice>,
+    /// Switchyard itself asks, because this limit is reached.
+    pub limit: Option<Limit>,
+    request: Node<'e>,
     tool_call: Option<Node<'e>>,
 }
 
@@ -62,6 +65,8 @@ impl<'e> Question<'e> {
             call,
             title: title.map(Cow::into_owned),
             options: request.items("options").into_iter().map(option).collect(),
+            limit: asked.limit,
+            request: Node::of(asked.request),
             tool_call: request.get("toolCall"),
         }
     }
@@ -69,6 +74,11 @@ impl<'e> Question<'e> {
     /// The agent's own id of the call that it is about.
     pub(crate) fn tool_call_id(&self) -> Option<String> {
         self.tool_call?.object().label("toolCallId").map(Cow::into_owned)
+    }
+
+    /// All of it as the agent sent it.
+    pub(crate) fn request(&self) -> Json {
+        self.request.to_json()
     }
 
     /// The call as the agent sent it.
@@ -113,6 +123,10 @@ pub(crate) struct OpenQuestions(HashMap<CallId, Vec<Choice>>);
 impl OpenQuestions {
     pub(crate) fn ask(&mut self, question: &Question<'_>) {
         self.0.insert(question.id, question.options.clone());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn decide(&mut self, resolved: PermissionResolved) -> Decision {

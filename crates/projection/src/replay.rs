@@ -16,7 +16,7 @@ use super::prompts::{Prompts, Said, Source};
 pub use terminals::{Pace, TerminalsAsText};
 
 /// Projects a log into the updates of a `session/load`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AcpReplay {
     session: String,
     prompts: Prompts,

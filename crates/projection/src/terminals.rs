@@ -45,6 +45,10 @@ impl Terminals {
         }
     }
 
+    pub(crate) fn weight(&self) -> usize {
+        self.known.iter().map(|terminal| terminal.text.len()).sum()
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<&Terminal> {
         self.known.iter().rfind(|terminal| terminal.id == id)
     }

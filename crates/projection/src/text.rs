@@ -37,7 +37,7 @@ pub struct Style {
 }
 
 /// A log as text for a terminal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Text {
     style: Style,
     shows_prompts: bool,
@@ -139,14 +139,14 @@ impl Projection for Text {
             Change::Planned { steps } => self.plan(&steps, out),
             Change::Asked(question) => self.asked(&question, now, out),
             Change::Decided(decision) => self.decided(&decision, out),
-            Change::Failed { fault, is_said: true } => self.hint(&fault, out),
+            Change::Failed { fault, is_said: true, .. } => self.hint(&fault, out),
             Change::Failed { fault, .. } => self.error(&fault, out),
             Change::TurnEnded(end) => self.turn_ended(&end, out),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), out),
             Change::Update(_, _, notice) => self.notice(notice.as_ref(), out),
             // The question names the call.
             Change::CallBegan { .. }
-            | Change::CallSeen(_)
+            | Change::CallSeen { .. }
             | Change::Thought { .. }
             | Change::CallMedia(..)
             | Change::CallLeftOpen { .. } => {}

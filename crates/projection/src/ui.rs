@@ -66,7 +66,7 @@ impl Ui {
             Change::Answer { text, .. } => self.text(text, now, out),
             Change::AnswerBlock { block, .. } => self.answer_block(&block, now, out),
             Change::Thought { text, .. } => self.thought(text, now, out),
-            Change::CallSeen(_) => {
+            Change::CallSeen { .. } => {
                 self.first_output(now, out);
                 self.end_thinking(out);
             }

@@ -4,10 +4,11 @@
 
 use wire::{Event, Json};
 
-use crate::{AcpReplay, Answer, Envelopes, Reader, Text, Ui};
+use crate::items::{ConversationChanges, Items};
+use crate::{AcpReplay, Answer, Conversation, Envelopes, Reader, Text, Ui};
 
-/// What a client reads a log in.
-#[derive(Debug)]
+/// What a client reads a log in. A copy goes on from the same place.
+#[derive(Debug, Clone)]
 pub enum Vocabulary {
     /// The events as they are.
     Events,
@@ -15,6 +16,8 @@ pub enum Vocabulary {
     Acp(Box<AcpReplay>),
     Ui(Box<Reader<Ui>>),
     Envelopes(Box<Reader<Envelopes>>),
+    /// As items that are shown, and what changes in them.
+    Conversation(Box<Reader<Items>>),
     Text(Box<Reader<Text>>),
     Answer(Box<Reader<Answer>>),
 }
@@ -53,12 +56,41 @@ impl Vocabulary {
         Self::Ui(Box::default())
     }
 
+    pub fn conversation() -> Self {
+        Self::Conversation(Box::default())
+    }
+
     pub fn envelopes(session: impl Into<String>) -> Self {
         Self::Envelopes(Box::new(Reader::new(Envelopes::new(session))))
     }
 
     pub fn text(text: Text) -> Self {
         Self::Text(Box::new(Reader::new(text)))
+    }
+
+    fn conversation_of(&self) -> Option<&Conversation> {
+        match self {
+            Self::Ui(reader) => Some(reader.conversation()),
+            Self::Envelopes(reader) => Some(reader.conversation()),
+            Self::Conversation(reader) => Some(reader.conversation()),
+            Self::Text(reader) => Some(reader.conversation()),
+            Self::Answer(reader) => Some(reader.conversation()),
+            Self::Events | Self::Acp(_) => None,
+        }
+    }
+
+    /// Whether no turn runs where it has come to.
+    pub fn is_idle(&self) -> bool {
+        self.conversation_of().is_none_or(|conversation| conversation.turn().is_none())
+    }
+
+    /// About how many bytes it takes to keep it while no turn runs.
+    pub fn weight(&self) -> usize {
+        let own = match self {
+            Self::Conversation(reader) => reader.projection().weight(),
+            _ => 0,
+        };
+        own + self.conversation_of().map_or(0, Conversation::weight)
     }
 
     /// What is told of the next event.
@@ -85,6 +117,11 @@ impl Vocabulary {
             Self::Envelopes(reader) => {
                 reader.read(event).iter().map(|one| plain(Json::of(one))).collect()
             }
+            Self::Conversation(reader) => {
+                let changes = reader.read(event);
+                let changes = ConversationChanges { seq: event.seq.0, time: event.at.0, changes };
+                vec![plain(Json::of(&changes))]
+            }
             Self::Text(reader) => text(reader.read(event)),
             Self::Answer(reader) => text(reader.read(event)),
         }
@@ -99,7 +136,7 @@ impl Vocabulary {
                 event.write_json(out);
                 out.push('\n');
             }
-            Self::Acp(_) | Self::Ui(_) | Self::Envelopes(_) => {
+            Self::Acp(_) | Self::Ui(_) | Self::Envelopes(_) | Self::Conversation(_) => {
                 for frame in self.frames(event) {
                     out.push_str(frame.into_json().as_str());
                     out.push('\n');

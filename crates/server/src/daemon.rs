@@ -53,6 +53,7 @@ pub struct Daemon {
     pub(crate) memory: crate::api::Memory,
     pub(crate) load: crate::events::Load,
     pub(crate) looks: crate::events::Looks,
+    pub(crate) snapshots: crate::events::Snapshots,
 }
 
 impl Daemon {
@@ -60,8 +61,19 @@ impl Daemon {
         let memory = crate::api::Memory::new(&settings);
         let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
         let (load, looks) = (crate::events::Load::default(), crate::events::Looks::default());
-        let open_design = Mutex::default();
-        Arc::new(Self { desk, settings, metrics, stopping, over, open_design, memory, load, looks })
+        let (open_design, snapshots) = Default::default();
+        Arc::new(Self {
+            desk,
+            settings,
+            metrics,
+            stopping,
+            over,
+            open_design,
+            memory,
+            load,
+            looks,
+            snapshots,
+        })
     }
 
     /// What runs under `/api` get now.

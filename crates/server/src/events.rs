@@ -18,6 +18,7 @@ mod patience;
 mod reader;
 #[cfg(test)]
 mod recorded;
+mod snapshots;
 mod socket;
 mod sse;
 mod stream;
@@ -43,6 +44,7 @@ use lists::Lists;
 pub(crate) use lists::{Looks, SessionChange};
 pub(crate) use load::{Load, LoadPlace};
 use reader::Reader;
+pub(crate) use snapshots::Snapshots;
 use stream::{Source, Stream};
 use wanted::{Asked, Wanted};
 

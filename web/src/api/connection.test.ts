@@ -6,7 +6,6 @@ import { forgetPass, keepPass } from "./pass";
 import { onUnauthorized } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 import { standing } from "./standing";
-import type { LogEvent } from "./types";
 
 /** What a socket does after its handshake: it says these words, and ends or stays open. */
 interface Answer {
@@ -80,7 +79,7 @@ function follow() {
   const phases: string[] = [];
   let connection: Connection | undefined;
   const follower = followSession("s/1", {
-    onEvent: (one: LogEvent) => seen.push(one.seq),
+    onEvent: (one) => seen.push(one.seq),
     onReset: () => (seen.length = 0),
     onConnection: (now) => {
       connection = now;

@@ -5,14 +5,19 @@
 import { Follower, type Connection, type Verdict } from "./connection";
 import { path } from "./request";
 import type { Frame } from "./socket";
-import type { LogEvent } from "./types";
+import type { ConversationChanges, LogEvent } from "./types";
 
 /** Why a stream ended whose session is no more; no login would bring it back. */
 export const DELETED = "this session was deleted";
 
-export interface EventSink {
-  /** The next event. */
-  onEvent: (event: LogEvent) => void;
+/** What a stream tells of each event. */
+interface Numbered {
+  seq: number;
+}
+
+export interface EventSink<T extends Numbered> {
+  /** What is told of the next event. */
+  onEvent: (event: T) => void;
   /** What we have is of no use any more; everything follows from the beginning. */
   onReset: (reason: string) => void;
   onConnection: (connection: Connection) => void;
@@ -21,11 +26,14 @@ export interface EventSink {
 }
 
 /** The part of a stream that needs no network: frames in, events and verdicts out. */
-export class Cursor {
+export class Cursor<T extends Numbered> {
   id: string | undefined;
-  seq = 0;
 
-  constructor(private readonly sink: Omit<EventSink, "onConnection">) {}
+  constructor(
+    private readonly sink: Omit<EventSink<T>, "onConnection">,
+    /** The event after which it begins. */
+    public seq = 0,
+  ) {}
 
   take(frame: Frame): Verdict | undefined {
     if (frame.id !== undefined) return this.#event(frame.id, frame.data);
@@ -45,8 +53,8 @@ export class Cursor {
   }
 
   #event(id: string, data: unknown): Verdict | undefined {
-    const event = eventOf(data);
-    if (!event || event.seq <= this.seq) return undefined;
+    if (!isNumbered(data) || data.seq <= this.seq) return undefined;
+    const event = data as T;
     // Sequence numbers have no holes, so something between us and the log lost events.
     if (event.seq > this.seq + 1) return { evicted: "events were missing on the way; reading them again" };
     this.seq = event.seq;
@@ -56,12 +64,20 @@ export class Cursor {
   }
 }
 
-/** Follows a session until closed. */
-export function followSession(session: string, sink: EventSink): Follower {
-  const cursor = new Cursor(sink);
+/** Follows a session's conversation until closed. */
+export function followSession(session: string, sink: EventSink<ConversationChanges>): Follower {
+  return follow(session, "conversation", new Cursor(sink), sink);
+}
+
+/** Follows a session's events as they are in the log, from the one after `after` on. */
+export function followLog(session: string, after: number, sink: EventSink<LogEvent>): Follower {
+  return follow(session, "acp", new Cursor(sink, after), sink);
+}
+
+function follow<T extends Numbered>(session: string, format: string, cursor: Cursor<T>, sink: EventSink<T>): Follower {
   return new Follower({
     path: path`/v1/sessions/${session}/events`,
-    query: () => ({ after: cursor.id ?? 0, format: "acp" }),
+    query: () => ({ after: cursor.id ?? cursor.seq, format }),
     onFrame: (frame) => cursor.take(frame),
     onConnection: sink.onConnection,
   });
@@ -97,10 +113,9 @@ function resyncReason(reason: unknown): string {
   }
 }
 
-function eventOf(data: unknown): LogEvent | undefined {
-  const event = objectOf(data);
-  if (typeof event.seq !== "number" || typeof event.kind !== "string") return undefined;
-  return event as unknown as LogEvent;
+/** What the daemon tells is as its document says; another format would have no number. */
+function isNumbered(data: unknown): data is Numbered {
+  return typeof objectOf(data).seq === "number";
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

@@ -706,6 +706,13 @@ export interface components {
          * @enum {string}
          */
         By: "page" | "tab";
+        CallLocation: {
+            /** Format: int64 */
+            line?: number;
+            path: string;
+        };
+        /** @enum {string} */
+        CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
         /** @description Somebody asked for the turn to stop. */
         CancelRequested: {
             by: string;
@@ -762,6 +769,143 @@ export interface components {
         Choosable: {
             current?: string | null;
             values: components["schemas"]["Named"][];
+        };
+        /** @description How a command ended. */
+        CommandExit: {
+            /** Format: int64 */
+            code?: number;
+            signal?: string;
+        };
+        /** @description A change of a conversation. */
+        ConversationChange: {
+            item: components["schemas"]["ConversationItem"];
+            /** @enum {string} */
+            type: "item";
+        } | {
+            key: string;
+            tool: components["schemas"]["ToolItem"];
+            /** @enum {string} */
+            type: "tool";
+        } | {
+            item: components["schemas"]["ConversationItem"];
+            /** @enum {string} */
+            type: "replace";
+        } | {
+            key: string;
+            text: string;
+            /** @enum {string} */
+            type: "append";
+        } | (components["schemas"]["TerminalChange"] & {
+            /** @enum {string} */
+            type: "terminal";
+        }) | {
+            /** @enum {string} */
+            type: "terminals_lost";
+        } | (components["schemas"]["ConversationState"] & {
+            /** @enum {string} */
+            type: "state";
+        });
+        /** @description What an event of the log changes; one for every event, so that none can be missed. */
+        ConversationChanges: {
+            /** @description In this order; often none. */
+            changes: components["schemas"]["ConversationChange"][];
+            /**
+             * Format: int64
+             * @description The event.
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description Milliseconds since the Unix epoch.
+             */
+            time: number;
+        };
+        ConversationCost: {
+            /** Format: double */
+            amount: number;
+            currency: string;
+        };
+        /** @description One thing in the conversation. */
+        ConversationItem: components["schemas"]["ConversationPart"] & {
+            /** @description Stays the same for as long as the item is there. */
+            key: string;
+            /**
+             * Format: int64
+             * @description The event that began it.
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description When it began, in milliseconds since the Unix epoch.
+             */
+            time: number;
+            turn?: string;
+        };
+        ConversationPart: {
+            blocks: Record<string, unknown>[];
+            /** @description Who asked; nobody where the agent says it for the user. */
+            by?: string;
+            /** @enum {string} */
+            type: "prompt";
+        } | {
+            text: string;
+            /** @enum {string} */
+            type: "answer";
+        } | {
+            text: string;
+            /** @enum {string} */
+            type: "thought";
+        } | {
+            block: Record<string, unknown>;
+            /** @enum {string} */
+            type: "content";
+        } | (components["schemas"]["ToolItem"] & {
+            /** @enum {string} */
+            type: "tool";
+        }) | {
+            entries: components["schemas"]["PlanStep"][];
+            /** @enum {string} */
+            type: "plan";
+        } | (components["schemas"]["QuestionItem"] & {
+            /** @enum {string} */
+            type: "question";
+        }) | (components["schemas"]["NoticeItem"] & {
+            /** @enum {string} */
+            type: "notice";
+        }) | (components["schemas"]["EndItem"] & {
+            /** @enum {string} */
+            type: "end";
+        });
+        /** @description What is known beside the items. Members that are not there are as they were. */
+        ConversationState: {
+            /** @description The slash commands of the agent. */
+            commands?: components["schemas"]["SlashCommand"][];
+            /** @description Something has changed in what the agent offers to set, or is set to. */
+            hasNewSettings?: boolean;
+            /** @description Prompts whose turns have not begun, the next one first. */
+            queue?: components["schemas"]["QueuedPrompt"][];
+            running?: components["schemas"]["RunningTurn"] | null;
+            title?: string;
+            usage?: components["schemas"]["ConversationUsage"];
+        };
+        /** @description What the session has used, as its agent tells it. */
+        ConversationUsage: {
+            cost?: components["schemas"]["ConversationCost"];
+            /**
+             * Format: double
+             * @description What was told before the agent began to count anew.
+             */
+            costBefore: number;
+            /**
+             * Format: int64
+             * @description Tokens that it can see.
+             */
+            size?: number;
+            /**
+             * Format: int64
+             * @description Tokens that the model sees now.
+             */
+            used?: number;
         };
         Count: {
             /** @description In memory, with or without a worker. */
@@ -830,6 +974,26 @@ export interface components {
              */
             waitedMs?: number;
         };
+        EndError: {
+            category: components["schemas"]["Category"];
+            /** @description The agent's last words are the same. */
+            isSaid: boolean;
+            message: string;
+            remedy?: string;
+        };
+        /** @description How a turn ended. */
+        EndItem: {
+            /** Format: double */
+            costUsd?: number;
+            error?: components["schemas"]["EndError"];
+            /** @description Of the turn's requests to the model only the last is counted. */
+            isUsagePartial?: boolean;
+            /** @description `lost` where the log has no end of it. */
+            stopReason: string;
+            /** Format: int64 */
+            tookMs?: number;
+            usage?: Record<string, unknown>;
+        };
         /** @description What happened, as an envelope of the session protocol. */
         Envelope: {
             /** @description Its `t` says what it is: `text`, `tool-call-start`, `turn-end` … */
@@ -848,13 +1012,13 @@ export interface components {
         };
         /** @enum {string} */
         EnvelopeRole: "user" | "agent";
-        /** @description `LogEvent` in the format `acp`, `Envelope` in `envelopes`, the `data` of a `UiEvent` in `ui`; or what there is to say about the stream */
-        EventData: components["schemas"]["LogEvent"] | components["schemas"]["Envelope"] | Record<string, unknown>;
+        /** @description `LogEvent` in the format `acp`, `ConversationChanges` in `conversation`, `Envelope` in `envelopes`, the `data` of a `UiEvent` in `ui`; or what there is to say about the stream */
+        EventData: components["schemas"]["LogEvent"] | components["schemas"]["ConversationChanges"] | components["schemas"]["Envelope"] | Record<string, unknown>;
         /** @description One frame of a session's events: the fields of a server-sent event, or a message on a WebSocket. */
         EventFrame: {
             data: components["schemas"]["EventData"];
             /**
-             * @description `message` for events of the log and envelopes; in the format `ui` what it is: `start`,
+             * @description `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
              *     `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
              *     `slow_client_warning`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
              *     `stream_end`, `stream_error`, `heartbeat`.
@@ -891,7 +1055,7 @@ export interface components {
          * @description How a log is told.
          * @enum {string}
          */
-        Format: "json" | "acp" | "ui" | "envelopes" | "text";
+        Format: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
         Health: {
             sessions?: components["schemas"]["Count"] | null;
             /** @description `ok`, `degraded` if the log cannot be read, or `stopping`. */
@@ -1045,6 +1209,20 @@ export interface components {
             systemPrompt?: string | null;
             title?: string | null;
         };
+        /** @description Something that is told beside the conversation. */
+        NoticeItem: {
+            /** @description Who did it. */
+            by?: string;
+            detail?: string;
+            /** @description Long or technical. */
+            more?: string;
+            title: string;
+            tone: components["schemas"]["NoticeTone"];
+            /** @description Words of a person that the agent never got. */
+            words?: string;
+        };
+        /** @enum {string} */
+        NoticeTone: "info" | "warning" | "error";
         /** @description Somebody set a mode, a model, an option or limits. */
         OptionSet: {
             by?: string;
@@ -1242,6 +1420,11 @@ export interface components {
         Permissions: {
             permissions: components["schemas"]["Permission"][];
         };
+        PlanStep: {
+            content: string;
+            priority?: string;
+            status: string;
+        };
         /** @description Why a request was not served, and what to do about it. */
         Problem: {
             detail?: string | null;
@@ -1279,6 +1462,27 @@ export interface components {
             /** @description As the daemon's, with `page` in place of `daemon`. */
             proof: string;
         };
+        /** @enum {string} */
+        QuestionForm: "permission" | "elicitation";
+        /** @description A question of the agent, or of Switchyard where a limit is reached. */
+        QuestionItem: {
+            form: components["schemas"]["QuestionForm"];
+            /** @description False where a rule or the mode decides. */
+            isForPerson: boolean;
+            limit?: components["schemas"]["Limit"];
+            options: components["schemas"]["QuestionOption"][];
+            /** @description As the agent sent it. */
+            request: Record<string, unknown>;
+            requestId: string;
+            resolution?: components["schemas"]["Resolution"];
+            title: string;
+            toolCallId?: string;
+        };
+        QuestionOption: {
+            kind: string;
+            name: string;
+            optionId: string;
+        };
         /** @description What a question was about, short enough to be kept with its answer. */
         QuestionSummary: {
             /** @default null */
@@ -1309,6 +1513,16 @@ export interface components {
             text: string;
             turnId: string;
         };
+        /** @description A prompt whose turn has not begun. */
+        QueuedPrompt: {
+            blocks: Record<string, unknown>[];
+            by: string;
+            /** Format: int64 */
+            seq: number;
+            /** Format: int64 */
+            time: number;
+            turn: string;
+        };
         /** @description What the agent was told. */
         RecordedOutcome: {
             /**
@@ -1331,6 +1545,19 @@ export interface components {
         };
         /** @enum {string} */
         Refusal: "cancelled" | "rejected" | "unattended";
+        /** @description How a question was answered. */
+        Resolution: {
+            allowed?: boolean;
+            /** @description What was chosen, in the option's words. */
+            choice?: string;
+            detail?: string;
+            /** @description Of a form. */
+            response?: Record<string, unknown>;
+            rule?: components["schemas"]["RulePlace"];
+            /** Format: int64 */
+            waitedMs?: number;
+            who: components["schemas"]["DecidedBy"];
+        };
         /** @description What checked that the agent remembers. */
         ResumeProof: "listed" | "replayed" | "confirmed" | "unchecked" | "new";
         /** @description How an agent came to know the session. */
@@ -1341,6 +1568,15 @@ export interface components {
             file?: string;
             /** @description The first is 1. */
             index: number;
+        };
+        RunningTurn: {
+            isCancelling: boolean;
+            /**
+             * Format: int64
+             * @description Since when, in milliseconds since the Unix epoch.
+             */
+            since: number;
+            turn: string;
         };
         /** @description A session as it is now. */
         Session: {
@@ -1494,11 +1730,24 @@ export interface components {
              */
             turns: number;
         };
+        SlashCommand: {
+            description: string;
+            hint?: string;
+            name: string;
+        };
         StoreHealth: {
             /** Format: int64 */
             bytesOnDisk?: number | null;
             error?: string | null;
             ok: boolean;
+        };
+        /** @description What a terminal has printed, or how its command ended. */
+        TerminalChange: {
+            exit?: components["schemas"]["CommandExit"];
+            id: string;
+            /** @description The log has less than was printed. */
+            isTruncated?: boolean;
+            text?: string;
         };
         /** @description That command has ended. */
         TerminalExited: {
@@ -1551,8 +1800,41 @@ export interface components {
         TokenSecret: {
             token: string;
         };
-        /** @description In the format asked for: `LogEvent` for `json`, `UiEvent` for `ui`, `Envelope` for `envelopes`, the params of `session/update` for `acp`, a string for `text` */
-        TranscriptData: components["schemas"]["LogEvent"] | components["schemas"]["UiEvent"] | components["schemas"]["Envelope"] | Record<string, unknown> | string;
+        /** @description A tool call, or what has changed of it: what is not there is as it was. */
+        ToolItem: {
+            /** @description As the agent sent it. */
+            content?: Record<string, unknown>[];
+            /** @description How a terminal of the agent's own ended, where the agent tells it with the call. */
+            exit?: components["schemas"]["CommandExit"];
+            /** @description How its command failed, if it ran one that did: `failed with exit code 2`. */
+            failure?: string;
+            /** @description The agent's own id of it. */
+            id?: string;
+            /** @description As the agent sent it. */
+            input?: Record<string, unknown>;
+            /** @description A question about it waits, and shows what it would do. */
+            isAsked?: boolean;
+            kind?: string;
+            locations?: components["schemas"]["CallLocation"][];
+            /** @description As the agent sent it. */
+            output?: Record<string, unknown>;
+            /** @description The call that this one is a part of. */
+            parent?: string;
+            status?: components["schemas"]["CallStatus"];
+            title?: string;
+            /**
+             * Format: int64
+             * @description When it ended.
+             */
+            until?: number;
+            /**
+             * Format: int64
+             * @description For how long it has waited for a person.
+             */
+            waitedMs?: number;
+        };
+        /** @description In the format asked for: `LogEvent` for `json`, `UiEvent` for `ui`, `Envelope` for `envelopes`, `ConversationChanges` for `conversation`, the params of `session/update` for `acp`, a string for `text` */
+        TranscriptData: components["schemas"]["LogEvent"] | components["schemas"]["UiEvent"] | components["schemas"]["Envelope"] | components["schemas"]["ConversationChanges"] | Record<string, unknown> | string;
         /** @description A part of a session's log. */
         TranscriptPage: {
             epoch: string;
@@ -2535,7 +2817,7 @@ export interface operations {
             query?: {
                 /** @description Only what comes after this event: its number, or its `id` */
                 after?: string;
-                /** @description `acp` (default), `ui` or `envelopes` */
+                /** @description `acp` (default), `conversation`, `ui` or `envelopes` */
                 format?: string;
                 /** @description `idle`: ends when nothing runs and everything was told */
                 until?: string;
@@ -2574,7 +2856,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `json` if it is left out. */
-                format?: "json" | "acp" | "ui" | "envelopes" | "text";
+                format?: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
             };
             header?: never;
             path: {
@@ -2821,7 +3103,7 @@ export interface operations {
                 /** @description Events, 1 to 2000; 200 if it is left out. */
                 limit?: number;
                 /** @description `json` if it is left out. */
-                format?: "json" | "acp" | "ui" | "envelopes" | "text";
+                format?: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
             };
             header?: never;
             path: {

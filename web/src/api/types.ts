@@ -30,6 +30,12 @@ export type OwnEvent = Schemas["OwnEvent"];
 /** What an event of Switchyard's own says, by its kind. */
 export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["payload"];
 
+/** What an event changes in the conversation. */
+export type ConversationChanges = Schemas["ConversationChanges"];
+export type ConversationChange = Schemas["ConversationChange"];
+export type ToldItem = Schemas["ConversationItem"];
+export type ChangedTool = Schemas["ToolItem"];
+
 /** A change in the list of sessions, told by `/v1/events`. */
 export interface ListChange {
   session: string;

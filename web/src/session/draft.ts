@@ -1,8 +1,6 @@
-// A conversation that is being changed by one batch of events. The conversation that it was
+// A conversation that is being changed by one batch of changes. The conversation that it was
 // made from stays as it is; what both share is copied when it is first touched.
-import type { LogEvent } from "../api/types";
-import type { Conversation, Item, NoticeItem, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
-import type { Retold } from "./retold";
+import type { Conversation, Item, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
 
 type Running = Conversation["running"];
 
@@ -23,8 +21,6 @@ export class Draft {
   usage: Usage;
   title: string | undefined;
   settings: number;
-  planPlace: number | undefined;
-  retold: Retold;
 
   #from: Conversation;
   #items: Item[];
@@ -32,7 +28,6 @@ export class Draft {
   #owned = new Set<number>();
   #firstOwn: number;
   #tools: Map<string, number> | undefined;
-  #openTools: Set<string> | undefined;
   #questions: Map<string, number> | undefined;
   #haveQuestionsChanged = false;
   #terminals: Map<string, Terminal> | undefined;
@@ -49,20 +44,17 @@ export class Draft {
     this.usage = from.usage;
     this.title = from.title;
     this.settings = from.settings;
-    this.planPlace = from.places.plan;
-    this.retold = from.places.retold;
   }
 
-  get last(): Item | undefined {
-    return this.#items[this.#items.length - 1];
-  }
-
-  get lastPlace(): number {
-    return this.#items.length - 1;
+  /** Where the item with a key is. */
+  place(key: string): number | undefined {
+    return this.#from.places.items.get(key);
   }
 
   push(item: Item): number {
-    return this.#items.push(item) - 1;
+    const place = this.#items.push(item) - 1;
+    this.#from.places.items.set(item.key, place);
+    return place;
   }
 
   at(place: number): Item | undefined {
@@ -89,19 +81,6 @@ export class Draft {
     this.#tools.set(id, place);
   }
 
-  /** Whether a call's end is still to come. */
-  noteOpen(id: string, isOpen: boolean): void {
-    const open = this.#openTools ?? this.#from.places.openTools;
-    if (open.has(id) === isOpen) return;
-    this.#openTools ??= new Set(open);
-    if (isOpen) this.#openTools.add(id);
-    else this.#openTools.delete(id);
-  }
-
-  get openTools(): ReadonlySet<string> {
-    return this.#openTools ?? this.#from.places.openTools;
-  }
-
   terminal(id: string): Terminal | undefined {
     return (this.#terminals ?? this.#from.places.terminals).get(id);
   }
@@ -117,14 +96,6 @@ export class Draft {
     if (this.#terminals.size > MOST_TERMINALS && oldest !== undefined) this.#terminals.delete(oldest);
   }
 
-  get hasQuestions(): boolean {
-    return (this.#questions ?? this.#from.places.questions).size > 0;
-  }
-
-  questionPlace(id: string): number | undefined {
-    return (this.#questions ?? this.#from.places.questions).get(id);
-  }
-
   noteQuestion(id: string, place: number): void {
     this.#questions ??= new Map(this.#from.places.questions);
     this.#questions.set(id, place);
@@ -136,10 +107,6 @@ export class Draft {
     this.#questions ??= new Map(this.#from.places.questions);
     this.#questions.delete(id);
     this.#haveQuestionsChanged = true;
-  }
-
-  notice(event: LogEvent, notice: Pick<NoticeItem, "tone" | "title" | "detail" | "by" | "more" | "words">): void {
-    this.push({ type: "notice", ...placed(event), ...notice });
   }
 
   done(): Conversation {
@@ -156,12 +123,10 @@ export class Draft {
       settings: this.settings,
       waiting: this.#haveQuestionsChanged ? this.#waiting(questions) : this.#from.waiting,
       places: {
+        items: this.#from.places.items,
         tools: this.#tools ?? this.#from.places.tools,
-        openTools: this.openTools,
         questions,
         terminals: this.#terminals ?? this.#from.places.terminals,
-        plan: this.planPlace,
-        retold: this.retold,
       },
     };
   }
@@ -174,9 +139,4 @@ export class Draft {
     }
     return waiting;
   }
-}
-
-/** What every item takes over from the event that begins it. */
-export function placed(event: LogEvent): { key: string; seq: number; time: number; turn?: string } {
-  return { key: `e${event.seq}`, seq: event.seq, time: event.time, turn: event.turn };
 }

@@ -1,7 +1,6 @@
 // What a conversation is made of, as it is shown. Items are values: a change makes a new one,
 // so that a row whose item is the same need not be drawn again.
 import type { Json } from "./read";
-import { NOTHING_TOLD, type Retold } from "./retold";
 import type { Grown } from "./split";
 
 interface Base {
@@ -37,14 +36,12 @@ export interface ContentItem extends Base {
   block: Json;
 }
 
-export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "abandoned";
+export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
 
 /** What a terminal that Switchyard serves has printed so far, as the log tells it. */
 export interface TerminalOutput {
   text: string;
   exit?: { code?: number; signal?: string };
-  /** The event that told its end. */
-  endSeq?: number;
   /** Nobody will hear of its end: what ran it is gone. */
   isLost?: boolean;
   /** Something was left out by the daemon. */
@@ -68,8 +65,8 @@ export interface ToolItem extends Base {
   terminals?: Readonly<Record<string, TerminalOutput>>;
   /** A question about it waits, and shows what it would do. */
   isAsked?: boolean;
-  /** The event that told its end, if the agent told one. */
-  endSeq?: number;
+  /** How its command failed, if it ran one that did: `failed with exit code 2`. */
+  failure?: string;
   /** For how long it has waited for a person. */
   waitedMs?: number;
   /** The call that this one is a part of. */
@@ -138,6 +135,7 @@ export interface EndItem extends Base {
   type: "end";
   stopReason: string;
   usage?: Json;
+  costUsd?: number;
   /** Of the turn's requests to the model only the last is counted. */
   isUsagePartial?: boolean;
   tookMs?: number;
@@ -185,23 +183,26 @@ export interface Conversation {
   readonly settings: number;
   /** Places of items that later events speak of. */
   readonly places: {
+    /** By the keys of items. Shared with what grows from this: a place is never another item's. */
+    readonly items: Map<string, number>;
+    /** By the agent's ids, of calls with the same id the last. */
     readonly tools: ReadonlyMap<string, number>;
-    readonly openTools: ReadonlySet<string>;
     readonly questions: ReadonlyMap<string, number>;
     /** Terminals, and where the calls are that name them. */
     readonly terminals: ReadonlyMap<string, { output: TerminalOutput; calls: readonly number[] }>;
-    readonly plan?: number;
-    readonly retold: Retold;
   };
 }
 
-export const EMPTY: Conversation = {
-  seq: 0,
-  items: [],
-  queue: [],
-  commands: [],
-  usage: {},
-  waiting: [],
-  settings: 0,
-  places: { tools: new Map(), openTools: new Set(), questions: new Map(), terminals: new Map(), retold: NOTHING_TOLD },
-};
+/** Nothing yet. */
+export function empty(): Conversation {
+  return {
+    seq: 0,
+    items: [],
+    queue: [],
+    commands: [],
+    usage: {},
+    waiting: [],
+    settings: 0,
+    places: { items: new Map(), tools: new Map(), questions: new Map(), terminals: new Map() },
+  };
+}

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { EMPTY } from "./items";
-import { reduce } from "./reduce";
+import { empty } from "./items";
+import { heard } from "./testing";
 import { Rows } from "./rows";
 import { arbitraryLog, log, update } from "./samples";
 
@@ -9,11 +9,11 @@ test("rows that were made step by step are those of the whole, and the old ones 
   fc.assert(
     fc.property(arbitraryLog, fc.array(fc.nat(60)), (events, cuts) => {
       const rows = new Rows();
-      let now = EMPTY;
+      let now = empty();
       for (const cut of [...cuts.sort((a, b) => a - b), events.length]) {
         const before = now;
         const old = rows.of(before.items);
-        now = reduce(now, events.slice(0, cut));
+        now = heard(now, events.slice(0, cut));
         const made = rows.of(now.items);
         before.items.forEach((item, i) => {
           if (now.items[i] === item) expect(made[i]).toBe(old[i]);
@@ -31,10 +31,10 @@ test("while an answer grows the rows of its closed pieces stay the same", () => 
       update("agent_message_chunk", { content: { type: "text", text: `${i} ${"word ".repeat(200)}\n\nNext ` } }),
     ),
   );
-  let now = EMPTY;
+  let now = empty();
   let old = rows.of(now.items);
   for (const event of events) {
-    now = reduce(now, [event]);
+    now = heard(now, [event]);
     const made = rows.of(now.items);
     old.slice(0, -1).forEach((row, i) => expect(made[i]).toBe(row));
     old = made;

@@ -1,12 +1,11 @@
-// A session that is open in this page: its events as they come, the conversation made of them,
-// and what the daemon knows beside the log. Views read snapshots; nothing else is mutable.
+// A session that is open in this page: its conversation as it changes, and what the daemon knows beside the log. Views read snapshots; nothing else is mutable.
 import { UNCONNECTED, type Connection, type Follower } from "../api/connection";
 import { followSession } from "../api/events";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 import { path, requestJson } from "../api/request";
-import type { LogEvent, Session } from "../api/types";
-import { EMPTY, type Conversation } from "./items";
-import { reduce } from "./reduce";
+import type { ConversationChanges, Session } from "../api/types";
+import { apply } from "./apply";
+import { empty, type Conversation } from "./items";
 
 export interface Open {
   conversation: Conversation;
@@ -22,8 +21,6 @@ export interface Open {
   resynced?: string;
 }
 
-// The raw view is for what happened lately; a whole log is what the export is for.
-const RAW_EVENTS = 5_000;
 // Several changes in a row are one request.
 const REREAD_AFTER = 120;
 // A hidden page draws no frames, and still has to change its title.
@@ -31,9 +28,8 @@ const HIDDEN_FLUSH = 250;
 
 export class SessionStore {
   readonly id: string;
-  #open: Open = { conversation: EMPTY, connection: UNCONNECTED, isRead: false };
-  #raw: LogEvent[] = [];
-  #pending: LogEvent[] = [];
+  #open: Open = { conversation: empty(), connection: UNCONNECTED, isRead: false };
+  #pending: ConversationChanges[] = [];
   #readers = new Set<() => void>();
   #follower: Follower | undefined;
   #stop = new AbortController();
@@ -66,8 +62,7 @@ export class SessionStore {
     clearTimeout(this.#reread);
     // What was read and not yet shown must not be skipped when the store is started again.
     this.#pending = [];
-    this.#raw = [];
-    this.#open = { conversation: EMPTY, connection: UNCONNECTED, isRead: false };
+    this.#open = { conversation: empty(), connection: UNCONNECTED, isRead: false };
   }
 
   snapshot = (): Open => this.#open;
@@ -76,11 +71,6 @@ export class SessionStore {
     this.#readers.add(reader);
     return () => this.#readers.delete(reader);
   };
-
-  /** The last events as they came. */
-  get raw(): readonly LogEvent[] {
-    return this.#raw;
-  }
 
   /** Reads what is not in the log: title, options, status. */
   async readSession(): Promise<void> {
@@ -106,18 +96,16 @@ export class SessionStore {
     this.#reread = setTimeout(() => void this.readSession(), REREAD_AFTER);
   };
 
-  #take(event: LogEvent): void {
-    this.#pending.push(event);
+  #take(changes: ConversationChanges): void {
+    this.#pending.push(changes);
     this.#flushing ??= onNextFrame(() => this.#flush());
   }
 
   #flush(): void {
     this.#flushing = undefined;
-    const events = this.#pending;
-    this.#pending = [];
     const before = this.#open.conversation;
-    const conversation = reduce(before, events);
-    this.#keepRaw(events);
+    const conversation = apply(before, this.#pending);
+    this.#pending = [];
     const isRead = this.#open.isRead || conversation.seq >= (this.#open.head ?? Infinity);
     this.#set({ conversation, isRead });
     if (conversation.settings !== before.settings || conversation.running !== before.running || conversation.title !== before.title) {
@@ -125,16 +113,9 @@ export class SessionStore {
     }
   }
 
-  #keepRaw(events: LogEvent[]): void {
-    // A new array only now and then: the view reads it when it draws.
-    for (const event of events) this.#raw.push(event);
-    if (this.#raw.length > RAW_EVENTS * 2) this.#raw = this.#raw.slice(-RAW_EVENTS);
-  }
-
   #reset(reason: string): void {
     this.#pending = [];
-    this.#raw = [];
-    this.#set({ conversation: EMPTY, isRead: false, resynced: reason });
+    this.#set({ conversation: empty(), isRead: false, resynced: reason });
   }
 
   #set(change: Partial<Open>): void {
@@ -144,7 +125,7 @@ export class SessionStore {
 }
 
 /** Events that come within one frame are drawn once. Returns what cancels it. */
-function onNextFrame(run: () => void): () => void {
+export function onNextFrame(run: () => void): () => void {
   let isDone = false;
   const once = () => {
     if (isDone) return;

@@ -1,6 +1,5 @@
 // Output of the terminals that Switchyard serves. It comes by terminal; it is shown in the tool
 // calls whose content names the terminal, which may come before or after it.
-import type { LogEvent, Own } from "../api/types";
 import type { Draft } from "./draft";
 import type { Conversation, TerminalOutput, ToolItem } from "./items";
 import { text, type Json } from "./read";
@@ -12,14 +11,13 @@ const MOST_CALLS = 8;
 const TERMINAL_CHARS = 512 * 1024;
 
 /** A command printed something. */
-export function printed(draft: Draft, { terminalId, data }: Own<"terminal_output">): void {
-  note(draft, terminalId, (output) => ({ ...output, text: keepTail(output.text + data) }));
+export function printed(draft: Draft, id: string, words: string): void {
+  note(draft, id, (output) => ({ ...output, text: keepTail(output.text + words) }));
 }
 
 /** A command has ended. */
-export function ended(draft: Draft, { seq }: LogEvent, { terminalId, exitCode, signal, truncated }: Own<"terminal_exited">): void {
-  const exit = { code: exitCode, signal };
-  note(draft, terminalId, ({ text }) => ({ text, exit, endSeq: seq, isTruncated: truncated ?? false }));
+export function ended(draft: Draft, id: string, exit: TerminalOutput["exit"], isTruncated: boolean): void {
+  note(draft, id, ({ text }) => ({ text, exit, isTruncated }));
 }
 
 function note(draft: Draft, id: string, change: (output: TerminalOutput) => TerminalOutput): void {

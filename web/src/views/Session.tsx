@@ -49,7 +49,7 @@ export function SessionView({ id }: { id: string }) {
   );
   if (open.problem?.status === 404) return <Gone id={id} />;
   return (
-    <Boundary name="This session" instead={() => <RawEvents events={store.raw} seq={open.conversation.seq} />}>
+    <Boundary name="This session" instead={() => <RawEvents session={id} head={open.head ?? 0} />}>
       <OpenSession store={store} open={open} />
     </Boundary>
   );
@@ -137,7 +137,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
           <States open={open} />
           {problem && <ProblemNotice problem={problem} />}
           {isRaw ? (
-            <RawEvents events={store.raw} seq={conversation.seq} />
+            <RawEvents session={store.id} head={conversation.seq} />
           ) : open.isRead ? (
             <Retry.Provider value={retry}>
               <Stream ref={stream} rows={rows} liveKey={liveKey} />

@@ -33,7 +33,11 @@ pub enum Change<'e> {
         parent: Option<String>,
     },
     /// A call is heard of, or more of it.
-    CallSeen(CallKey),
+    CallSeen {
+        call: CallKey,
+        /// What is said of it now.
+        fields: Object<'e>,
+    },
     /// It is known what a call is about, or there is no more to wait for. Once for a call.
     CallBegan {
         call: CallKey,
@@ -60,6 +64,8 @@ pub enum Change<'e> {
     Failed {
         fault: Fault,
         is_said: bool,
+        /// With this the turn ends.
+        is_end: bool,
     },
     /// Once for every turn that has started, however it went.
     TurnEnded(Box<TurnEnd>),

@@ -4,7 +4,7 @@ use wire::event::{PermissionRequested, TurnEnded};
 use wire::{Event, Own};
 
 use super::{Change, Conversation};
-use crate::calls::Sighting;
+use crate::calls::{CallKey, Sighting, ToolCall};
 use crate::content::{Block, blocks, chunk_text, parent_call, update_of};
 use crate::json::{Node, Object};
 use crate::notice::Notice;
@@ -49,8 +49,8 @@ impl Conversation {
                 }
             }
             "user_message_chunk" => {}
-            "tool_call" => self.see_call(update, Sighting::Call, changes),
-            "tool_call_update" => self.see_call(update, Sighting::Update, changes),
+            "tool_call" => _ = self.see_call(update, Sighting::Call, changes),
+            "tool_call_update" => _ = self.see_call(update, Sighting::Update, changes),
             "plan" | "plan_update" => self.planned(update, changes),
             name => {
                 if name == "usage_update" {
@@ -98,14 +98,15 @@ impl Conversation {
         fields: &Object<'e>,
         sighting: Sighting,
         changes: &mut Vec<Change<'e>>,
-    ) {
+    ) -> CallKey {
         let turn = self.event_turn();
         let key = self.calls.merge(turn, fields, sighting, self.at);
-        let parent = self.calls.get(key).parent.as_deref();
-        if let Some(parent) = parent.and_then(|parent| self.calls.find(turn, parent)) {
+        let ToolCall { turn, parent, .. } = self.calls.get(key);
+        let parent = parent.as_deref().and_then(|parent| self.calls.find(*turn, parent));
+        if let Some(parent) = parent {
             self.begin_call(parent, false, changes);
         }
-        changes.push(Change::CallSeen(key));
+        changes.push(Change::CallSeen { call: key, fields: fields.clone() });
         let call = self.calls.get(key);
         let is_ended = call.is_ended();
         let is_asked = sighting == Sighting::Question;
@@ -119,6 +120,7 @@ impl Conversation {
         if is_ended && self.calls.end(key) {
             changes.push(Change::CallEnded(key));
         }
+        key
     }
 
     fn planned(&mut self, update: &Object<'_>, changes: &mut Vec<Change<'_>>) {
@@ -136,7 +138,7 @@ impl Conversation {
         match own {
             Own::TurnStarted(_) => return self.start_turn(changes),
             Own::TurnEnded(ended) => return self.turn_ended(&ended, changes),
-            Own::Error(fault) => return self.fail(&fault, false, changes),
+            Own::Error(fault) => return self.fail(&fault, None, changes),
             Own::PermissionRequested(asked) => return self.asked(&asked, changes),
             Own::PermissionResolved(resolved) => {
                 let decision = self.questions.decide(resolved);
@@ -154,7 +156,9 @@ impl Conversation {
             Own::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
             _ => None,
         };
-        let notice = Notice::of_own(&own, self.turn.is_some());
+        // An agent that waits for an answer has nothing to say.
+        let is_asked = matches!(own, Own::AgentQuiet(_)) && !self.questions.is_empty();
+        let notice = Notice::of_own(&own, self.turn.is_some()).filter(|_| !is_asked);
         changes.push(Change::Own(Box::new(own), notice));
         // Whoever waits for the answer to a prompt is told that there is none.
         if let Some(reason) = dropped {
@@ -174,9 +178,7 @@ impl Conversation {
         if asked.limit.is_some() || call.is_empty() {
             self.begin_waiting(changes);
         } else {
-            self.see_call(&call, Sighting::Question, changes);
-            let id = call.label("toolCallId").unwrap_or_default();
-            key = self.calls.find(self.event_turn(), &id);
+            key = Some(self.see_call(&call, Sighting::Question, changes));
         }
         let question = Question::read(asked, &request, key);
         self.questions.ask(&question);

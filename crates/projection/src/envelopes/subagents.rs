@@ -26,11 +26,11 @@ impl Envelopes {
     /// The sub-agent that works for the call `parent`, which has begun by now.
     pub(super) fn subagent_of(
         &mut self,
+        turn: Option<TurnId>,
         parent: &str,
         now: &Conversation,
         out: &mut Vec<Envelope>,
     ) -> CallId {
-        let turn = now.event_turn();
         let subagent = self.subagent_id(turn, parent);
         let key = (turn, parent.to_owned());
         if self.subagents.begun.insert(key.clone()) {

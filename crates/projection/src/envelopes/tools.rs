@@ -20,7 +20,7 @@ impl Envelopes {
         out: &mut Vec<Envelope>,
     ) {
         if let Some(parent) = &call.parent {
-            self.subagent_of(parent, now, out);
+            self.subagent_of(call.turn, parent, now, out);
         }
     }
 

@@ -15,7 +15,7 @@ const SHOWN_BYTES: usize = 8 << 10;
 /// Tool calls that show a terminal and may be told of again.
 const MAX_CALLS: usize = 64;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TerminalsAsText {
     session: String,
     terminals: Terminals,
@@ -24,7 +24,7 @@ pub struct TerminalsAsText {
     all_are_ours: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Call {
     id: String,
     /// As the agent gave it.

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
 use super::log::turn;
-use crate::sanitize;
+use crate::items::{ConversationChange, ConversationItem, ConversationPart, Items};
 use crate::{AcpReplay, AgentUpdate, Answer, Envelopes, Ev, Reader, Style, Text, Ui, UiEvent};
+use crate::{Vocabulary, sanitize};
 
 /// Any JSON, of a size that a test can look at.
 fn any_json() -> impl Strategy<Value = Value> {
@@ -184,6 +185,22 @@ fn spoken(log: &[Event]) -> String {
     log.iter().filter(is_message).filter_map(text).collect::<String>()
 }
 
+/// The key of an item, what it is, and its text if it is one that grows.
+fn described(item: &ConversationItem) -> (String, &'static str, String) {
+    let (kind, text) = match &item.part {
+        ConversationPart::Answer { text } => ("answer", text.as_str()),
+        ConversationPart::Thought { text } => ("thought", text.as_str()),
+        ConversationPart::Tool(_) => ("tool", ""),
+        ConversationPart::Notice(_) => ("notice", ""),
+        ConversationPart::Prompt { .. } => ("prompt", ""),
+        ConversationPart::Plan { .. } => ("plan", ""),
+        ConversationPart::Question(_) => ("question", ""),
+        ConversationPart::Content { .. } => ("content", ""),
+        ConversationPart::End(_) => ("end", ""),
+    };
+    (item.key.clone(), kind, text.to_owned())
+}
+
 fn is_cuid2(id: &str) -> bool {
     id.len() == 24
         && id.starts_with(|c: char| c.is_ascii_lowercase())
@@ -277,6 +294,58 @@ proptest! {
             projection.project(event, &mut again);
         }
         prop_assert_eq!(out, again);
+    }
+
+    /// Whoever only puts down, replaces and appends what it is told has the whole conversation.
+    #[test]
+    fn items_can_be_followed_by_their_keys(log in any_log()) {
+        let mut reader = Reader::<Items>::default();
+        let mut shown: Vec<(String, &'static str, String)> = Vec::new();
+        for event in &log {
+            for change in reader.read(event) {
+                match change {
+                    ConversationChange::Item { item } => {
+                        prop_assert!(shown.iter().all(|(key, ..)| *key != item.key), "{}", item.key);
+                        shown.push(described(&item));
+                    }
+                    ConversationChange::Replace { item } => {
+                        let place = shown.iter_mut().find(|(key, ..)| *key == item.key);
+                        let place = place.unwrap();
+                        let now = described(&item);
+                        prop_assert_eq!(place.1, now.1);
+                        *place = now;
+                    }
+                    ConversationChange::Append { key, text } => {
+                        let place = shown.iter_mut().find(|(of, ..)| *of == key).unwrap();
+                        prop_assert!(["answer", "thought", "tool", "notice"].contains(&place.1));
+                        place.2.push_str(&text);
+                    }
+                    ConversationChange::Tool { key, .. } => {
+                        prop_assert!(shown.iter().any(|(of, kind, _)| *of == key && *kind == "tool"));
+                    }
+                    ConversationChange::Terminal(_)
+                    | ConversationChange::TerminalsLost {}
+                    | ConversationChange::State(_) => {}
+                }
+            }
+        }
+        let words = shown.iter().filter(|(_, kind, _)| *kind == "answer").map(|(.., text)| text.as_str());
+        prop_assert_eq!(words.collect::<String>(), spoken(&log));
+    }
+
+    /// A snapshot is a copy of a reader: it goes on as the reader does that has seen everything.
+    #[test]
+    fn a_reader_goes_on_from_a_snapshot(log in any_log(), cut in 0..40usize) {
+        let cut = cut.min(log.len());
+        let mut readers = [Vocabulary::ui(), Vocabulary::envelopes("s"), Vocabulary::conversation()];
+        for reader in &mut readers {
+            log[..cut].iter().for_each(|event| drop(reader.frames(event)));
+            let mut later = reader.clone();
+            for event in &log[cut..] {
+                let (told, again) = (reader.frames(event), later.frames(event));
+                prop_assert_eq!(format!("{told:?}"), format!("{again:?}"));
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::recording::events_of;
-use crate::{AcpReplay, Answer, Envelopes, Reader, Style, Text, Ui};
+use crate::{AcpReplay, Answer, Envelopes, Reader, Style, Text, Ui, Vocabulary};
 
 const RECORDINGS: [&str; 11] = [
     "claude-agent-acp-edit",
@@ -78,6 +78,18 @@ fn ui_events() {
             writeln!(lines, "{} {}", event.name(), event.data().as_str()).unwrap();
         }
         insta::assert_snapshot!(format!("ui-{name}"), lines);
+    }
+}
+
+#[test]
+fn items_of_a_conversation() {
+    for name in ["claude-agent-acp-edit", "codex-acp-cancel", "hermes-plan", "kimi-write"] {
+        let mut vocabulary = Vocabulary::conversation();
+        let mut lines = String::new();
+        for event in events_of(name) {
+            vocabulary.write(&event, &mut lines);
+        }
+        insta::assert_snapshot!(format!("conversation-{name}"), lines);
     }
 }
 

@@ -63,8 +63,11 @@ impl Text {
     }
 
     pub(super) fn notice(&mut self, notice: Option<&Notice>, out: &mut String) {
-        let Some(Notice { tone, weight, text, more }) = notice else { return };
-        let line = whole_line(text);
+        let Some(Notice { tone, weight, text, by, more }) = notice else { return };
+        let line = match by {
+            Some(by) => whole_line(&format!("{text} by {by}")),
+            None => whole_line(text),
+        };
         if (*weight < Weight::News && !self.style.verbose) || line.trim().is_empty() {
             return;
         }

@@ -29,7 +29,7 @@ pub(super) enum Part {
     Lines,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Page {
     color: bool,
     part: Part,

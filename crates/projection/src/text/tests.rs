@@ -360,7 +360,10 @@ fn details_are_for_the_verbose() {
     check(&log, "");
 
     let verbose = Style { verbose: true, ..PLAIN };
-    assert_eq!(render(verbose, &log), "stderr: warn\\x1b[1m\nupdate: unheard_of\nmode: plan\n");
+    assert_eq!(
+        render(verbose, &log),
+        "stderr: warn\\x1b[1m\nupdate of the agent: unheard_of\nmode: plan\n"
+    );
 }
 
 #[test]

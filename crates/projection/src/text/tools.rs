@@ -33,7 +33,7 @@ const NARROWEST: usize = 40;
 const MARK_COLUMNS: usize = 2;
 
 /// What was said about a call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// The line that announced it, and the number of writes there were then.
     announced: Option<(String, u64)>,

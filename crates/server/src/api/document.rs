@@ -5,6 +5,7 @@
 
 pub(super) mod frames;
 
+use projection::items::ConversationChanges;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::response::Response;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -59,7 +60,12 @@ pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     // No route names the types of events: they are in what streams carry.
     let mut events = vec![(Own::name().into_owned(), Own::schema())];
     Own::schemas(&mut events);
-    components.schemas.extend(events);
+    events.push((ConversationChanges::name().into_owned(), ConversationChanges::schema()));
+    ConversationChanges::schemas(&mut events);
+    for (name, schema) in events {
+        let before = components.schemas.insert(name.clone(), schema.clone());
+        debug_assert!(before.is_none_or(|before| before == schema), "`{name}` is two things");
+    }
     for (_, name, description) in REFUSALS {
         let body = RefOr::Ref(Ref::from_schema_name("Problem"));
         let content = ContentBuilder::new().schema(Some(body)).build();
@@ -108,7 +114,7 @@ fn may_answer(operation: &Operation, path: &str, status: &str) -> bool {
     params(
         ("id" = String, Path, description = "The session"),
         ("after" = Option<String>, Query, description = "Only what comes after this event: its number, or its `id`"),
-        ("format" = Option<String>, Query, description = "`acp` (default), `ui` or `envelopes`"),
+        ("format" = Option<String>, Query, description = "`acp` (default), `conversation`, `ui` or `envelopes`"),
         ("until" = Option<String>, Query, description = "`idle`: ends when nothing runs and everything was told"),
         ("turn" = Option<String>, Query, description = "Ends when this turn has ended"),
         ("Last-Event-ID" = Option<String>, Header, description = "Where to go on, as in the last `id:`"),

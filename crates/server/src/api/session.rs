@@ -439,5 +439,6 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.delete(record.id).await?;
+    daemon.snapshots.forget(record.id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -17,6 +17,8 @@ pub(crate) enum Format {
     /// For a user interface.
     Ui,
     Envelopes,
+    /// Items that are shown, and what changes in them.
+    Conversation,
     /// For a person.
     Text,
 }
@@ -28,6 +30,7 @@ impl Format {
             Self::Acp => Vocabulary::Acp(Box::new(AcpReplay::new(session.to_string()))),
             Self::Ui => Vocabulary::ui(),
             Self::Envelopes => Vocabulary::envelopes(session.to_string()),
+            Self::Conversation => Vocabulary::conversation(),
             Self::Text => {
                 let style = Style { color: false, width: 0, verbose: false, show_thinking: true };
                 Vocabulary::text(Text::new(style).with_prompts())

@@ -12,6 +12,7 @@ use wire::{Event, Kind, Seq, SessionId};
 use super::cursor::{Place, Reason, Start};
 use super::ending::Ending;
 use super::page::Page;
+use super::snapshots::Log;
 use super::teller::Teller;
 use super::wanted::{Format, Until, Wanted};
 use crate::daemon::Daemon;
@@ -64,14 +65,15 @@ impl Reader {
             Start::After(place) => place,
             Start::Resync(_) => Place::START,
         };
-        let teller = Teller::new(record.id, record.epoch, wanted.format, told);
+        let log = Log { session: record.id, epoch: record.epoch, format: wanted.format };
+        let (teller, heard) = Teller::new(log, told, &daemon.snapshots);
         Self {
             daemon: daemon.clone(),
             session: record.id,
             format: wanted.format,
             until: wanted.until,
             epoch: record.epoch,
-            heard: teller.listens_after(),
+            heard,
             teller,
             unheard: Vec::new().into_iter(),
             budget,
@@ -193,8 +195,8 @@ impl Reader {
         self.epoch_known_to = record.head;
         if record.epoch != self.epoch {
             self.epoch = record.epoch;
-            self.teller = Teller::new(self.session, record.epoch, self.format, Place::START);
-            self.heard = Seq(0);
+            (self.teller, self.heard) =
+                Teller::new(self.log(), Place::START, &self.daemon.snapshots);
             self.ask_to_begin_anew(Reason::OtherEpoch, record.head, page);
         }
         Ok(())
@@ -205,6 +207,7 @@ impl Reader {
         // All that was read has been told and taken.
         self.taken = None;
         if self.is_at_end {
+            self.teller.keep(self.log(), self.heard, &self.daemon.snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
                 self.read_page().await?;
@@ -249,6 +252,10 @@ impl Reader {
             Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),
             Err(_) => false,
         }
+    }
+
+    fn log(&self) -> Log {
+        Log { session: self.session, epoch: self.epoch, format: self.format }
     }
 
     async fn record(&self) -> Result<SessionRecord, Ending> {

@@ -1,6 +1,6 @@
 //! A log, told frame by frame in one of its vocabularies.
 //!
-//! In: events in order, from the first for every format but `acp`. Out: those frames that
+//! In: events in order, from the first or from where a snapshot was made. Out: those frames that
 //! the reader has not seen yet, each under its id. No I/O and no clock, so that a stream
 //! that was cut anywhere goes on as if it had not been.
 
@@ -9,6 +9,7 @@ use wire::{Event, Seq, SessionId};
 
 use super::cursor::{FrameId, Place};
 use super::page::Page;
+use super::snapshots::{Log, Snapshots};
 use super::wanted::Format;
 use crate::open_design::{self, RunWords};
 
@@ -27,23 +28,29 @@ enum Words {
 }
 
 impl Teller {
-    /// For a reader who has come to `told`.
-    pub(super) fn new(session: SessionId, epoch: u64, format: Format, told: Place) -> Self {
-        let words = match format {
-            Format::Acp => Words::Log,
-            Format::Ui => Words::Told(Vocabulary::ui()),
-            Format::Envelopes => Words::Told(Vocabulary::envelopes(session.to_string())),
-            Format::Run(turn) => Words::Run(Box::new(RunWords::new(turn))),
+    /// For a reader who has come to `told`, and the event after which it wants to hear the log:
+    /// what is told depends on everything before it, but for what a snapshot knows of that.
+    pub(super) fn new(log: Log, told: Place, snapshots: &Snapshots) -> (Self, Seq) {
+        let Log { session, epoch, format } = log;
+        let begin = |new: fn(SessionId) -> Vocabulary| {
+            let known = snapshots.before(log, told.complete());
+            let (seq, vocabulary) = known.unwrap_or_else(|| (Seq(0), new(session)));
+            (Words::Told(vocabulary), seq)
         };
-        Self { told, epoch, words }
+        let (words, after) = match format {
+            Format::Acp => (Words::Log, told.complete()),
+            Format::Ui => begin(|_| Vocabulary::ui()),
+            Format::Envelopes => begin(|session| Vocabulary::envelopes(session.to_string())),
+            Format::Conversation => begin(|_| Vocabulary::conversation()),
+            Format::Run(turn) => (Words::Run(Box::new(RunWords::new(turn))), Seq(0)),
+        };
+        (Self { told, epoch, words }, after)
     }
 
-    /// The event after which it wants to hear the log.
-    pub(super) fn listens_after(&self) -> Seq {
-        match self.words {
-            Words::Log => self.told.complete(),
-            // What is told depends on everything before it.
-            Words::Told(_) | Words::Run(_) => Seq(0),
+    /// Lets others begin where this one has come to.
+    pub(super) fn keep(&self, log: Log, heard: Seq, snapshots: &Snapshots) {
+        if let Words::Told(vocabulary) = &self.words {
+            snapshots.keep(log, heard, vocabulary);
         }
     }
 

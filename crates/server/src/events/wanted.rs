@@ -31,6 +31,7 @@ pub(super) enum Format {
     Acp,
     Ui,
     Envelopes,
+    Conversation,
     /// One turn alone, as the UI of Open Design reads it.
     Run(TurnId),
 }
@@ -51,8 +52,10 @@ impl Wanted {
             None | Some("acp") => Format::Acp,
             Some("ui") => Format::Ui,
             Some("envelopes") => Format::Envelopes,
+            Some("conversation") => Format::Conversation,
             Some(_) => {
-                return Err(Problem::bad_request("`format` is one of acp, ui, envelopes"));
+                let known = "`format` is one of acp, ui, envelopes, conversation";
+                return Err(Problem::bad_request(known));
             }
         };
         let until = match (asked.until.as_deref(), asked.turn.as_deref()) {

@@ -7,7 +7,7 @@ import { Ago, duration } from "../../parts/Time";
 import { CodeWords } from "../../render/CodeWords";
 import { cutLine } from "../../render/visible";
 import type { EndItem } from "../../session/items";
-import { number, object, type Json } from "../../session/read";
+import { number } from "../../session/read";
 import { InSession, Retry } from "./context";
 
 const REASONS: Record<string, string> = {
@@ -22,10 +22,7 @@ const REASONS: Record<string, string> = {
 export function EndRow({ item }: { item: EndItem }) {
   const { fork } = useContext(InSession);
   const retry = useContext(Retry);
-  const parts = [
-    item.tookMs === undefined ? undefined : duration(item.tookMs),
-    item.usage && usageWords(item.usage, item.isUsagePartial),
-  ].filter(Boolean);
+  const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), usageWords(item)].filter(Boolean);
   return (
     <>
       {item.error && !(item.error.isSaid && !item.error.remedy) && (
@@ -61,15 +58,14 @@ export function EndRow({ item }: { item: EndItem }) {
   );
 }
 
-function usageWords(usage: Json, isPartial = false): string | undefined {
-  const input = number(usage.inputTokens) ?? number(usage.input_tokens);
-  const output = number(usage.outputTokens) ?? number(usage.output_tokens);
-  const total = number(usage.totalTokens) ?? number(usage.total_tokens);
-  const cost = number(object(usage.cost).amount) ?? number(usage.costUsd);
+function usageWords({ usage = {}, isUsagePartial, costUsd }: EndItem): string | undefined {
+  const input = number(usage.input_tokens);
+  const output = number(usage.output_tokens);
+  const total = number(usage.total_tokens);
   const words = [];
-  const least = isPartial ? "at least " : "";
+  const least = isUsagePartial ? "at least " : "";
   if (input !== undefined && output !== undefined) words.push(`${least}${count(input)} in, ${count(output)} out`);
   else if (total !== undefined) words.push(`${least}${count(total)} tokens`);
-  if (cost !== undefined) words.push(money(cost));
+  if (costUsd !== undefined && costUsd > 0) words.push(money(costUsd));
   return words.length > 0 ? words.join(" · ") : undefined;
 }

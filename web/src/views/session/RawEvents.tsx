@@ -1,20 +1,22 @@
 // The events as they are in the log, for whoever wants to know exactly.
-import { memo, useState } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { VList } from "virtua";
 import type { LogEvent } from "../../api/types";
 import { CopyButton } from "../../render/Code";
 import { PlainText } from "../../render/Cut";
+import { LogStore } from "../../session/log";
 
 interface Props {
-  events: readonly LogEvent[];
-  /** Changes with every event; the array itself only grows. */
-  seq: number;
+  session: string;
+  /** The session's last event. */
+  head: number;
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
-/** Drawn again when `seq` is another one, so what is shown is put together each time. */
-export const RawEvents = memo(function RawEvents({ events }: Props) {
+export function RawEvents({ session, head }: Props) {
+  const [log] = useState(() => new LogStore(session, head));
+  const events = useSyncExternalStore(log.subscribe, log.snapshot);
   const [filter, setFilter] = useState("");
   const words = filter.trim().toLowerCase();
   const shown = (words ? events.filter((event) => event.kind.toLowerCase().includes(words)) : events.slice()).reverse();
@@ -36,7 +38,7 @@ export const RawEvents = memo(function RawEvents({ events }: Props) {
       </VList>
     </div>
   );
-});
+}
 
 function RawEvent({ event }: { event: LogEvent }) {
   const [isOpen, setOpen] = useState(false);

@@ -111,7 +111,7 @@ function NoticeRow({ item }: { item: NoticeItem }) {
   const { reuse } = useContext(InSession);
   const line = (
     <>
-      <span className="notice-title">{cutLine(item.title, NOTICE_CHARS)}</span>
+      <span className="notice-title">{capital(cutLine(item.title, NOTICE_CHARS))}</span>
       {item.detail && <span className="faint">{visible(item.detail.slice(0, NOTICE_CHARS))}</span>}
       {item.by && <span className="faint">by {cutLine(nameOf(item.by), 100)}</span>}
     </>
@@ -147,6 +147,10 @@ function NoticeRow({ item }: { item: NoticeItem }) {
       )}
     </Fold>
   );
+}
+
+function capital(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 /** A row that cannot be drawn must not take the conversation with it. */

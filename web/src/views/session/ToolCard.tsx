@@ -10,7 +10,6 @@ import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
 import type { ToolItem, ToolStatus } from "../../session/items";
 import { object, text, type Json } from "../../session/read";
-import { failureOf } from "../../session/commandEnd";
 import { standingOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { InSession } from "./context";
@@ -34,6 +33,7 @@ const WORDS: Record<ToolStatus, string> = {
   in_progress: "Running",
   completed: "Done",
   failed: "Failed",
+  cancelled: "Cancelled",
   abandoned: "No result",
 };
 
@@ -43,7 +43,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
   const isRunning = item.status === "in_progress" || item.status === "pending";
   // What changes files, fails or runs right now is worth seeing without a click. While a question
   // about it waits, the question shows it.
-  const failure = item.status === "completed" || item.status === "failed" ? failureOf(item) : undefined;
+  const failure = item.status === "completed" || item.status === "failed" ? item.failure : undefined;
   const status = failure === undefined ? item.status : "failed";
   const isOpenAtFirst = !item.isAsked && (hasDiff || status === "failed" || isRunning);
   const title = item.title || item.id;
@@ -80,7 +80,7 @@ function Status({ status, failure, terminals }: Standing) {
   const isRunning = status === "in_progress" || status === "pending";
   // The call is over for the agent; what it started may not be.
   const more = terminals === "lost" ? "Lost" : terminals === "running" && !isRunning ? "Still running" : undefined;
-  const tone = { pending: "", in_progress: "accent", completed: "good", failed: "bad", abandoned: "warn" }[status];
+  const tone = { pending: "", in_progress: "accent", completed: "good", failed: "bad", cancelled: "", abandoned: "warn" }[status];
   return (
     <>
       {more !== undefined && (

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { listenToKeys } from "../../parts/keys";
 import { SETTLE } from "../../parts/settled";
 import type { QuestionItem } from "../../session/items";
-import { EMPTY } from "../../session/items";
+import { empty } from "../../session/items";
 import type { Json } from "../../session/read";
-import { reduce } from "../../session/reduce";
+import { heard } from "../../session/testing";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
 import { AtQuestion, InSession } from "./context";
@@ -336,7 +336,7 @@ test("what the question leaves out is taken from the call that it is about", () 
     { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: OPTIONS } },
     "t1",
   ]);
-  const item = reduce(EMPTY, events).waiting[0];
+  const item = heard(empty(), events).waiting[0];
   if (item) draw(item);
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf 'a b'");
 });

@@ -19,7 +19,7 @@ pub(crate) struct EventFrame {
     /// Where to go on after it. Frames without one are about the stream.
     #[schema(nullable = false)]
     id: Option<String>,
-    /// `message` for events of the log and envelopes; in the format `ui` what it is: `start`,
+    /// `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
     /// `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
     /// `slow_client_warning`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
     /// `stream_end`, `stream_error`, `heartbeat`.
@@ -34,9 +34,10 @@ struct EventData;
 
 impl PartialSchema for EventData {
     fn schema() -> RefOr<Schema> {
-        let description = "`LogEvent` in the format `acp`, `Envelope` in `envelopes`, the `data` of \
-            a `UiEvent` in `ui`; or what there is to say about the stream";
-        any_of(&["LogEvent", "Envelope"], [Type::Object], description)
+        let description = "`LogEvent` in the format `acp`, `ConversationChanges` in `conversation`, \
+            `Envelope` in `envelopes`, the `data` of a `UiEvent` in `ui`; or what there is to say about \
+            the stream";
+        any_of(&["LogEvent", "ConversationChanges", "Envelope"], [Type::Object], description)
     }
 }
 
@@ -53,8 +54,9 @@ pub(in crate::api) struct TranscriptData;
 impl PartialSchema for TranscriptData {
     fn schema() -> RefOr<Schema> {
         let description = "In the format asked for: `LogEvent` for `json`, `UiEvent` for `ui`, \
-            `Envelope` for `envelopes`, the params of `session/update` for `acp`, a string for `text`";
-        let named = ["LogEvent", "UiEvent", "Envelope"];
+            `Envelope` for `envelopes`, `ConversationChanges` for `conversation`, the params of \
+            `session/update` for `acp`, a string for `text`";
+        let named = ["LogEvent", "UiEvent", "Envelope", "ConversationChanges"];
         any_of(&named, [Type::Object, Type::String], description)
     }
 }

@@ -6,17 +6,24 @@ use crate::events::page::Dress;
 use crate::events::recorded;
 
 const EPOCH: u64 = 0x5eed;
-const FORMATS: [Format; 3] = [Format::Acp, Format::Ui, Format::Envelopes];
+const FORMATS: [Format; 4] = [Format::Acp, Format::Ui, Format::Envelopes, Format::Conversation];
 const DRESSES: [Dress; 2] = [Dress::Sse, Dress::Object];
 
 /// The frames of a log for somebody who has come to `told`, each with its id.
-fn told(log: &[Event], format: Format, dress: Dress, told: Place) -> Vec<(FrameId, String)> {
+fn told(
+    log: &[Event],
+    format: Format,
+    dress: Dress,
+    told: Place,
+    snapshots: &Snapshots,
+) -> Vec<(FrameId, String)> {
     let session = SessionId::from_entropy(&[7; 64]);
-    let mut teller = Teller::new(session, EPOCH, format, told);
+    let log_of = Log { session, epoch: EPOCH, format };
+    let (mut teller, first) = Teller::new(log_of, told, snapshots);
     let mut page = Page::new(dress);
-    let first = teller.listens_after();
     for event in log.iter().filter(|event| event.seq > first) {
         teller.tell(event, &mut page);
+        teller.keep(log_of, event.seq, snapshots);
     }
     page.frames().map(|(id, text)| (id.expect("an id"), text.to_owned())).collect()
 }
@@ -31,10 +38,14 @@ fn resumed(id: FrameId, head: Seq) -> Place {
 
 fn check_every_cut(log: &[Event], format: Format, dress: Dress) {
     let head = log.last().map(|event| event.seq).unwrap_or_default();
-    let whole = told(log, format, dress, Place::START);
+    // Kept of what was read before, as often as can be.
+    let snapshots = Snapshots::every(1);
+    let whole = told(log, format, dress, Place::START, &snapshots);
     for (n, (id, _)) in whole.iter().enumerate() {
-        let rest = told(log, format, dress, resumed(*id, head));
+        let rest = told(log, format, dress, resumed(*id, head), &snapshots);
         assert_eq!(whole.get(n + 1..), Some(&*rest), "{format:?} cut after {id}");
+        let rest = told(log, format, dress, resumed(*id, head), &Snapshots::default());
+        assert_eq!(whole.get(n + 1..), Some(&*rest), "{format:?} without snapshots after {id}");
     }
 }
 
@@ -50,9 +61,9 @@ fn a_stream_cut_after_any_frame_goes_on_with_the_next() {
 
 #[test]
 fn ids_grow_and_an_event_ends_with_an_id_without_part() {
-    let log = recorded::events();
+    let (log, snapshots) = (recorded::events(), Snapshots::default());
     for format in FORMATS {
-        let frames = told(&log, format, Dress::Sse, Place::START);
+        let frames = told(&log, format, Dress::Sse, Place::START, &snapshots);
         assert!(frames.len() > 20, "{format:?} tells little: {}", frames.len());
         for pair in frames.windows(2) {
             let (a, b) = (pair[0].0.place, pair[1].0.place);
@@ -61,14 +72,14 @@ fn ids_grow_and_an_event_ends_with_an_id_without_part() {
         }
         assert_eq!(frames.last().unwrap().0.place.part, None);
     }
-    let ui = told(&log, Format::Ui, Dress::Sse, Place::START);
+    let ui = told(&log, Format::Ui, Dress::Sse, Place::START, &snapshots);
     assert!(ui.iter().any(|(id, _)| id.place.part.is_some()), "no event gives several frames");
 }
 
 #[test]
 fn acp_tells_each_event_as_it_is_in_the_log() {
-    let log = recorded::events();
-    let frames = told(&log, Format::Acp, Dress::Sse, Place::START);
+    let (log, snapshots) = (recorded::events(), Snapshots::default());
+    let frames = told(&log, Format::Acp, Dress::Sse, Place::START, &snapshots);
     let lines: Vec<String> = log.iter().map(Event::to_json_line).collect();
     let data = frames.iter().map(|(_, text)| {
         text.lines().find_map(|line| line.strip_prefix("data: ")).expect("data").to_owned()
@@ -78,10 +89,10 @@ fn acp_tells_each_event_as_it_is_in_the_log() {
 
 #[test]
 fn a_reader_who_changes_the_format_in_the_middle_of_an_event_gets_the_event() {
-    let log = recorded::events();
-    let ui = told(&log, Format::Ui, Dress::Sse, Place::START);
+    let (log, snapshots) = (recorded::events(), Snapshots::default());
+    let ui = told(&log, Format::Ui, Dress::Sse, Place::START, &snapshots);
     let (id, _) = ui.iter().find(|(id, _)| id.place.part.is_some()).unwrap();
-    let acp = told(&log, Format::Acp, Dress::Sse, id.place);
+    let acp = told(&log, Format::Acp, Dress::Sse, id.place, &snapshots);
     assert_eq!(acp.first().unwrap().0.place, Place { seq: id.place.seq, part: None });
 }
 

@@ -106,10 +106,30 @@ impl Document {
 
 /// Lets objects have no other members than those that are named.
 fn close(schemas: &mut Value) {
-    for schema in schemas.as_object_mut().unwrap().values_mut() {
+    let mut parts = BTreeSet::new();
+    schemas.as_object().unwrap().values().for_each(|schema| note_parts(schema, &mut parts));
+    for (name, schema) in schemas.as_object_mut().unwrap() {
+        // What is a part of others is closed where it is one.
+        if parts.contains(name) {
+            continue;
+        }
         if schema["properties"].is_object() {
             schema["additionalProperties"] = json!(false);
+        } else if schema["allOf"].is_array() || schema["oneOf"].is_array() {
+            schema["unevaluatedProperties"] = json!(false);
         }
+    }
+}
+
+/// The schemas that others have all members of.
+fn note_parts(schema: &Value, parts: &mut BTreeSet<String>) {
+    let whole = schema["allOf"].as_array().into_iter().flatten();
+    let named = whole.filter_map(|one| one["$ref"].as_str()?.rsplit('/').next());
+    parts.extend(named.map(str::to_owned));
+    match schema {
+        Value::Array(all) => all.iter().for_each(|one| note_parts(one, parts)),
+        Value::Object(all) => all.values().for_each(|one| note_parts(one, parts)),
+        _ => {}
     }
 }
 
@@ -295,7 +315,13 @@ async fn frames_of_events_are_what_the_document_says() {
     let own = api.document.raw["components"]["schemas"]["OwnEvent"]["oneOf"].as_array().unwrap();
     let own_kinds: BTreeSet<&str> =
         own.iter().map(|one| one["properties"]["kind"]["enum"][0].as_str().unwrap()).collect();
-    for (format, schema) in [("acp", "LogEvent"), ("envelopes", "Envelope"), ("ui", "UiEvent")] {
+    let formats = [
+        ("acp", "LogEvent"),
+        ("envelopes", "Envelope"),
+        ("ui", "UiEvent"),
+        ("conversation", "ConversationChanges"),
+    ];
+    for (format, schema) in formats {
         let path = format!("/v1/sessions/{session}/events?until=idle&format={format}");
         let text = api.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
         let (mut n_told, mut n_remarks) = (0, 0);

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LogEvent } from "../api/types";
-import { EMPTY, type Conversation, type Item } from "./items";
-import { reduce } from "./reduce";
+import { empty, type Conversation, type Item } from "./items";
+import { apply } from "./apply";
+import { changesOf, heard } from "./testing";
 import { arbitraryLog, log, update } from "./samples";
 import { wholeText } from "./split";
 
 function items(events: LogEvent[]): Item[] {
-  return [...reduce(EMPTY, events).items];
+  return [...heard(empty(), events).items];
 }
 
 const START = [
@@ -74,20 +75,20 @@ describe("the queue", () => {
   const queued = log(...START, ["prompt_received", { by: "eve", prompt: [{ type: "text", text: "next" }] }, "t2"], say("still one", "t1"));
 
   test("a prompt that waits is no part of the running answer", () => {
-    const now = reduce(EMPTY, queued);
+    const now = heard(empty(), queued);
     expect(now.queue).toMatchObject([{ turn: "t2", by: "eve" }]);
     expect(now.items.map((item) => item.type)).toEqual(["prompt", "answer"]);
   });
 
   test("it takes its place when its turn starts", () => {
-    const after = reduce(reduce(EMPTY, queued), next(queued, end("t1"), ["turn_started", {}, "t2"]));
+    const after = heard(heard(empty(), queued), next(queued, end("t1"), ["turn_started", {}, "t2"]));
     expect(after.queue).toEqual([]);
     expect(after.items.map((item) => item.type)).toEqual(["prompt", "answer", "end", "prompt"]);
     expect(after.running).toMatchObject({ turn: "t2" });
   });
 
   test("one that is dropped leaves a note", () => {
-    const after = reduce(reduce(EMPTY, queued), next(queued, ["prompt_dropped", { reason: "cancelled" }, "t2"]));
+    const after = heard(heard(empty(), queued), next(queued, ["prompt_dropped", { reason: "cancelled" }, "t2"]));
     expect(after.queue).toEqual([]);
     expect(after.items.at(-1)).toMatchObject({ type: "notice", words: "next" });
   });
@@ -98,9 +99,9 @@ describe("questions", () => {
   const asked = log(...START, ["permission_requested", { requestId: "q", ask: true, request }, "t1"]);
 
   test("one that waits is listed until it is answered, and says by whom", () => {
-    const waiting = reduce(EMPTY, asked);
+    const waiting = heard(empty(), asked);
     expect(waiting.waiting).toMatchObject([{ requestId: "q", title: "Run rm", options: [{ optionId: "o" }] }]);
-    const answered = reduce(
+    const answered = heard(
       waiting,
       next(asked, [
         "permission_resolved",
@@ -116,31 +117,31 @@ describe("questions", () => {
   });
 
   test("one that a rule decides does not wait for a person", () => {
-    expect(reduce(EMPTY, log(["permission_requested", { requestId: "q", ask: false, request }, "t1"])).waiting).toEqual([]);
+    expect(heard(empty(), log(["permission_requested", { requestId: "q", ask: false, request }, "t1"])).waiting).toEqual([]);
   });
 });
 
 test("a plan is one item in its turn and follows its progress", () => {
   const entries = (status: string) => ({ entries: [{ content: "look", status }] });
-  const now = reduce(EMPTY, log(...START, update("plan", entries("pending")), say("a"), update("plan", entries("completed"))));
+  const now = heard(empty(), log(...START, update("plan", entries("pending")), say("a"), update("plan", entries("completed"))));
   expect(now.items.map((item) => item.type)).toEqual(["prompt", "plan", "answer"]);
   expect(now.plan?.entries).toMatchObject([{ status: "completed" }]);
 });
 
 test("an unknown update is shown and not hidden", () => {
-  expect(items(log(update("brand_new", { x: 1 })))).toMatchObject([{ type: "notice", title: "Update of the agent: brand_new" }]);
+  expect(items(log(update("brand_new", { x: 1 })))).toMatchObject([{ type: "notice", title: "update of the agent: brand_new" }]);
 });
 
 describe("whatever the log holds", () => {
   test("any cut into batches, with overlaps and replays, gives the same conversation", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.array(fc.tuple(fc.nat(40), fc.nat(40))), (events, reads) => {
-        const whole = reduce(EMPTY, events);
-        let now = EMPTY;
-        for (const [back, ahead] of reads) now = reduce(now, events.slice(Math.max(0, now.seq - back), now.seq + ahead));
-        now = reduce(now, events.slice(now.seq));
+        const whole = heard(empty(), events);
+        let now = empty();
+        for (const [back, ahead] of reads) now = heard(now, events.slice(Math.max(0, now.seq - back), now.seq + ahead));
+        now = heard(now, events.slice(now.seq));
         expect(plain(now)).toEqual(plain(whole));
-        expect(reduce(now, events)).toBe(now);
+        expect(heard(now, events)).toBe(now);
       }),
     );
   });
@@ -148,9 +149,9 @@ describe("whatever the log holds", () => {
   test("a conversation that was shown is never changed afterwards", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.nat(60), (events, cut) => {
-        const shown = reduce(EMPTY, events.slice(0, cut));
+        const shown = heard(empty(), events.slice(0, cut));
         const copy = structuredClone(plain(shown));
-        reduce(shown, events.slice(cut));
+        heard(shown, events.slice(cut));
         expect(plain(shown)).toEqual(copy);
       }),
     );
@@ -159,8 +160,8 @@ describe("whatever the log holds", () => {
   test("keys are unique and items only come at the end", () => {
     fc.assert(
       fc.property(arbitraryLog, fc.nat(60), (events, cut) => {
-        const before = reduce(EMPTY, events.slice(0, cut));
-        const after = reduce(before, events.slice(cut));
+        const before = heard(empty(), events.slice(0, cut));
+        const after = heard(before, events.slice(cut));
         const keys = after.items.map((item) => item.key);
         expect(new Set(keys).size).toBe(keys.length);
         expect(keys.slice(0, before.items.length)).toEqual(before.items.map((item) => item.key));
@@ -173,7 +174,7 @@ describe("whatever the log holds", () => {
       fc.property(arbitraryLog, (events) => {
         const said = events.filter((event) => event.kind === "agent_message_chunk");
         const words = said.map((event) => (event.payload as { update: { content: { text: string } } }).update.content.text).join("");
-        const shown = reduce(EMPTY, events).items.flatMap((item) => (item.type === "answer" ? [wholeText(item.text)] : []));
+        const shown = heard(empty(), events).items.flatMap((item) => (item.type === "answer" ? [wholeText(item.text)] : []));
         expect(shown.join("")).toBe(words);
       }),
     );
@@ -197,7 +198,7 @@ test("payloads of any shape are survived", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...kinds), fc.jsonValue())), (all) => {
       const events = all.map(([kind, payload], i) => ({ seq: i + 1, time: i, kind, payload }));
-      expect(reduce(EMPTY, events).seq).toBe(events.length);
+      expect(heard(empty(), events).seq).toBe(events.length);
     }),
   );
 });
@@ -207,8 +208,9 @@ test("fifty thousand events in small batches take no quadratic time", () => {
     ...START,
     ...Array.from({ length: 50_000 }, (_, i) => (i % 10 === 0 ? update("tool_call", { toolCallId: `c${i}` }) : say("word "))),
   );
-  let now = EMPTY;
-  for (let i = 0; i < many.length; i += 200) now = reduce(now, many.slice(i, i + 200));
+  const changes = changesOf(many);
+  let now = empty();
+  for (let i = 0; i < changes.length; i += 200) now = apply(now, changes.slice(i, i + 200));
   expect(now.items.length).toBeGreaterThan(9_000);
 });
 
@@ -232,7 +234,7 @@ function next(before: LogEvent[], ...more: Parameters<typeof log>): LogEvent[] {
 function plain(now: Conversation) {
   return {
     ...now,
-    places: { ...now.places, tools: [...now.places.tools], openTools: [...now.places.openTools], questions: [...now.places.questions] },
+    places: { ...now.places, items: undefined, tools: [...now.places.tools], questions: [...now.places.questions] },
   };
 }
 
@@ -242,6 +244,6 @@ test("a call that a sub-agent makes is part of the call that it works for", () =
     update("tool_call", { toolCallId: "b", title: "Read", _meta: { switchyard: { parentToolCallId: "a" } } }),
     update("tool_call", { toolCallId: "c", title: "Read", _meta: { claudeCode: { parentToolUseId: "a" } } }),
   );
-  const parents = reduce(EMPTY, events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
+  const parents = heard(empty(), events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
   expect(parents).toEqual([undefined, "a", "a"]);
 });

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { failureOf } from "./commandEnd";
-import { EMPTY, type ToolItem } from "./items";
-import { reduce } from "./reduce";
+import { empty, type ToolItem } from "./items";
+import { heard } from "./testing";
 import { log, update } from "./samples";
 
 interface Case {
@@ -19,6 +18,6 @@ test.each(cases)("$name", ({ call, exited, failure }) => {
     ...exited.map((payload) => ["terminal_exited", payload] as const),
     update("tool_call", { toolCallId: "c", title: "x", status: "completed", ...call }),
   );
-  const item = reduce(EMPTY, events).items.find((each): each is ToolItem => each.type === "tool");
-  expect(item && (failureOf(item) ?? null)).toBe(failure);
+  const item = heard(empty(), events).items.find((each): each is ToolItem => each.type === "tool");
+  expect(item && (item.failure ?? null)).toBe(failure);
 });

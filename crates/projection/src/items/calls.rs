@@ -1,0 +1,129 @@
+//! Tool calls among the items: what of a call an event changes, with the agent's own bytes.
+
+use wire::Json;
+
+use super::{
+    CallLocation, CallStatus, CommandExit, ConversationChange, ConversationPart, Items, Out,
+    ToolItem,
+};
+use crate::calls::{self, CallKey, Status};
+use crate::content::parent_call;
+use crate::conversation::Conversation;
+use crate::json::{Node, Object};
+use crate::printed::{End, Printed};
+
+/// Calls whose items are known; what comes to one before them is another item.
+const MAX_CARDS: usize = 4_096;
+
+/// The item of a call.
+#[derive(Debug, Clone)]
+pub(super) struct Card {
+    pub(super) key: String,
+    /// When it was first told.
+    pub(super) seq: u64,
+    pub(super) waited_ms: u64,
+}
+
+impl Items {
+    pub(super) fn call_seen(
+        &mut self,
+        key: CallKey,
+        fields: &Object<'_>,
+        now: &Conversation,
+        out: &mut Out,
+    ) {
+        let call = now.call(key);
+        let told = changes(call, fields);
+        let card = match self.cards.get(&key) {
+            Some(card) => {
+                let key = card.key.clone();
+                if told != ToolItem::default() {
+                    out.push(ConversationChange::Tool { key: key.clone(), tool: Box::new(told) });
+                }
+                key
+            }
+            None => {
+                let tool = ToolItem { id: Some(call.id.clone()), ..told };
+                let item = self.push(ConversationPart::Tool(Box::new(tool)), now, out);
+                let card = Card { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
+                self.cards.insert(key, card);
+                if self.cards.len() > MAX_CARDS {
+                    self.cards.pop_first();
+                }
+                item.key
+            }
+        };
+        if let Some(text) = fields.object("_meta").object("terminal_output").text("data") {
+            out.push(ConversationChange::Append { key: card, text: text.into_owned() });
+        }
+    }
+
+    pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation, out: &mut Out) {
+        let call = now.call(key);
+        let end = Printed::of(call, now.terminals()).and_then(|printed| printed.end);
+        let failure = end.as_ref().and_then(End::failure);
+        let failure = failure.filter(|_| call.status != Some(Status::Cancelled));
+        let until = Some(now.at().0);
+        self.change_call(key, ToolItem { failure, until, ..ToolItem::default() }, out);
+    }
+
+    pub(super) fn call_left_open(&mut self, key: CallKey, now: &Conversation, out: &mut Out) {
+        let (status, until) = (Some(CallStatus::Abandoned), Some(now.at().0));
+        self.change_call(key, ToolItem { status, until, ..ToolItem::default() }, out);
+    }
+
+    pub(super) fn change_call(&self, key: CallKey, tool: ToolItem, out: &mut Out) {
+        if let Some(card) = self.cards.get(&key) {
+            let (key, tool) = (card.key.clone(), Box::new(tool));
+            out.push(ConversationChange::Tool { key, tool });
+        }
+    }
+}
+
+/// What these fields say about their call.
+fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
+    let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+    let raw = |key: &str| fields.get(key).map(Node::to_json);
+    let location =
+        |place: &calls::Place| CallLocation { path: place.path.clone(), line: place.line };
+    let exit = fields.object("_meta").object("terminal_exit");
+    ToolItem {
+        title: text("title"),
+        kind: text("kind"),
+        status: fields.get("status").and(call.status).map(CallStatus::from),
+        input: raw("rawInput"),
+        output: raw("rawOutput"),
+        content: fields.get("content").filter(|content| content.is_list()).map(Node::to_json),
+        locations: fields.get("locations").map(|_| call.places.iter().map(location).collect()),
+        parent: parent_call(fields),
+        exit: (!exit.is_empty()).then(|| CommandExit {
+            code: exit.label("exit_code").and_then(|code| code.parse().ok()),
+            signal: exit.label("signal").map(std::borrow::Cow::into_owned),
+        }),
+        ..ToolItem::default()
+    }
+}
+
+impl From<Status> for CallStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Pending => Self::Pending,
+            Status::InProgress => Self::InProgress,
+            Status::Completed => Self::Completed,
+            Status::Failed => Self::Failed,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl Object<'_> {
+    /// All members, one a line.
+    pub(super) fn pretty(&self) -> String {
+        let members = self.members().map(|(name, value)| {
+            let value = value.get();
+            (name, serde_json::from_str(value).unwrap_or_else(|_| value.into()))
+        });
+        let all: serde_json::Map<String, serde_json::Value> = members.collect();
+        super::pretty(Json::of(&all).as_str())
+    }
+}

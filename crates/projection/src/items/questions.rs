@@ -1,0 +1,141 @@
+//! Questions among the items, and how they were answered.
+
+use wire::event::{Decider, ElicitationRequested, ElicitationResolved, RecordedOutcome};
+use wire::{CallId, Json};
+
+use super::{
+    ConversationChange, ConversationItem, ConversationPart, Items, Out, QuestionForm, QuestionItem,
+    QuestionOption, Resolution, ToolItem,
+};
+use crate::calls::CallKey;
+use crate::conversation::Conversation;
+use crate::json::Node;
+use crate::question::{self, Decision};
+
+/// A question that was not answered.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    item: ConversationItem,
+    /// The call that it is about.
+    call: Option<CallKey>,
+}
+
+impl Items {
+    pub(super) fn asked(
+        &mut self,
+        asked: &question::Question<'_>,
+        now: &Conversation,
+        out: &mut Out,
+    ) {
+        let known = asked.call.and_then(|call| now.call(call).title.clone());
+        let title = asked.title.clone().or(known);
+        let option = |choice: &question::Choice| QuestionOption {
+            option_id: choice.id.clone(),
+            name: choice.label().to_owned(),
+            kind: choice.kind.clone().unwrap_or_default(),
+        };
+        let options = asked.options.iter().filter(|choice| !choice.id.is_empty());
+        let question = QuestionItem {
+            request_id: asked.id.to_string(),
+            form: QuestionForm::Permission,
+            is_for_person: asked.is_for_person,
+            limit: asked.limit,
+            title: title.unwrap_or_else(|| "The agent asks for permission".to_owned()),
+            request: asked.request(),
+            options: options.map(option).collect(),
+            tool_call_id: asked.tool_call_id(),
+            resolution: None,
+        };
+        self.ask(asked.id, asked.call, question, now, out);
+    }
+
+    pub(super) fn asked_form(
+        &mut self,
+        asked: &ElicitationRequested<'_>,
+        now: &Conversation,
+        out: &mut Out,
+    ) {
+        let request = Node::of(asked.request);
+        let title = request.object().text("message").map(std::borrow::Cow::into_owned);
+        let question = QuestionItem {
+            request_id: asked.request_id.to_string(),
+            form: QuestionForm::Elicitation,
+            is_for_person: asked.ask,
+            limit: None,
+            title: title.unwrap_or_else(|| "The agent has a question".to_owned()),
+            request: request.to_json(),
+            options: Vec::new(),
+            tool_call_id: None,
+            resolution: None,
+        };
+        self.ask(asked.request_id, None, question, now, out);
+    }
+
+    fn ask(
+        &mut self,
+        id: CallId,
+        call: Option<CallKey>,
+        question: QuestionItem,
+        now: &Conversation,
+        out: &mut Out,
+    ) {
+        if let Some(call) = call.filter(|_| question.is_for_person) {
+            self.change_call(call, ToolItem { is_asked: Some(true), ..ToolItem::default() }, out);
+        }
+        let item = self.push(ConversationPart::Question(Box::new(question)), now, out);
+        self.questions.insert(id, Open { item, call });
+    }
+
+    pub(super) fn decided(&mut self, decision: &Decision, now: &Conversation, out: &mut Out) {
+        let resolved = &decision.resolved;
+        let RecordedOutcome { outcome, option_id, name, .. } = resolved.outcome.clone();
+        let resolution = Resolution {
+            allowed: Some(resolved.allowed),
+            choice: name.or(option_id).or(Some(outcome)),
+            ..of_decider(&resolved.by, resolved.waited_ms)
+        };
+        self.resolve(resolved.request_id, resolution, now, out);
+    }
+
+    pub(super) fn answered_form(
+        &mut self,
+        resolved: &ElicitationResolved<'_>,
+        now: &Conversation,
+        out: &mut Out,
+    ) {
+        let response = Some(Json::trusted(resolved.response.as_str()));
+        let decider = of_decider(&resolved.by, resolved.waited_ms);
+        self.resolve(resolved.request_id, Resolution { response, ..decider }, now, out);
+    }
+
+    fn resolve(&mut self, id: CallId, how: Resolution, now: &Conversation, out: &mut Out) {
+        let Some(Open { mut item, call }) = self.questions.remove(&id) else { return };
+        if let Some(call) = call
+            && let Some(card) = self.cards.get_mut(&call)
+        {
+            // What was asked before the call was known is no time of its.
+            if item.seq > card.seq {
+                let waited = u64::try_from(now.at().0.saturating_sub(item.time));
+                card.waited_ms += waited.unwrap_or_default();
+            }
+            let (is_asked, waited_ms) = (Some(false), Some(card.waited_ms));
+            self.change_call(call, ToolItem { is_asked, waited_ms, ..ToolItem::default() }, out);
+        }
+        if let ConversationPart::Question(question) = &mut item.part {
+            question.resolution = Some(how);
+        }
+        out.push(ConversationChange::Replace { item });
+    }
+}
+
+fn of_decider(by: &Decider, waited_ms: Option<u64>) -> Resolution {
+    Resolution {
+        who: by.who,
+        detail: by.detail.clone(),
+        rule: by.rule.clone(),
+        allowed: None,
+        choice: None,
+        response: None,
+        waited_ms,
+    }
+}

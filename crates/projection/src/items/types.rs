@@ -1,0 +1,421 @@
+//! What a conversation is made of, as it is written for a client that shows it.
+//!
+//! Types only. What an agent sent is in them as it came.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use wire::event::{DecidedBy, Limit, RulePlace};
+use wire::{Category, Json};
+
+use crate::usage::Usage;
+
+/// What an event of the log changes; one for every event, so that none can be missed.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationChanges {
+    /// The event.
+    pub seq: u64,
+    /// Milliseconds since the Unix epoch.
+    pub time: i64,
+    /// In this order; often none.
+    pub changes: Vec<ConversationChange>,
+}
+
+/// A change of a conversation.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ConversationChange {
+    /// A new item, below all others.
+    Item { item: ConversationItem },
+    /// Members of a tool call that are other than before.
+    Tool { key: String, tool: Box<ToolItem> },
+    /// The prompt, the plan or the question has become this.
+    Replace { item: ConversationItem },
+    /// More of an answer, a thought, what a call printed, or of a notice's `more`.
+    Append { key: String, text: String },
+    /// A command that Switchyard runs has printed something or ended.
+    Terminal(TerminalChange),
+    /// What ran the commands is gone: nobody will hear of the end of those that have none.
+    TerminalsLost {},
+    /// What is known beside the items.
+    State(ConversationState),
+}
+
+/// What a terminal has printed, or how its command ended.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TerminalChange {
+    pub id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exit: Option<CommandExit>,
+    /// The log has less than was printed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_truncated: bool,
+}
+
+/// One thing in the conversation.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationItem {
+    /// Stays the same for as long as the item is there.
+    pub key: String,
+    /// The event that began it.
+    pub seq: u64,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub turn: Option<String>,
+    #[serde(flatten)]
+    pub part: ConversationPart,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ConversationPart {
+    Prompt {
+        /// Who asked; nobody where the agent says it for the user.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        by: Option<String>,
+        #[schema(value_type = Vec<Object>)]
+        blocks: Vec<Json>,
+    },
+    Answer {
+        text: String,
+    },
+    Thought {
+        text: String,
+    },
+    /// Something in the answer that is no text.
+    Content {
+        #[schema(value_type = Object)]
+        block: Json,
+    },
+    Tool(Box<ToolItem>),
+    Plan {
+        entries: Vec<PlanStep>,
+    },
+    Question(Box<QuestionItem>),
+    Notice(NoticeItem),
+    End(Box<EndItem>),
+}
+
+/// A tool call, or what has changed of it: what is not there is as it was.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolItem {
+    /// The agent's own id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub status: Option<CallStatus>,
+    /// As the agent sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub input: Option<Json>,
+    /// As the agent sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub output: Option<Json>,
+    /// As the agent sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, nullable = false)]
+    pub content: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub locations: Option<Vec<CallLocation>>,
+    /// The call that this one is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub parent: Option<String>,
+    /// How its command failed, if it ran one that did: `failed with exit code 2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub failure: Option<String>,
+    /// How a terminal of the agent's own ended, where the agent tells it with the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exit: Option<CommandExit>,
+    /// A question about it waits, and shows what it would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub is_asked: Option<bool>,
+    /// For how long it has waited for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waited_ms: Option<u64>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub until: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+    /// Its turn ended, and nobody said what became of it.
+    Abandoned,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallLocation {
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub line: Option<u64>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub signal: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct PlanStep {
+    pub content: String,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub priority: Option<String>,
+}
+
+/// A question of the agent, or of Switchyard where a limit is reached.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionItem {
+    pub request_id: String,
+    pub form: QuestionForm,
+    /// False where a rule or the mode decides.
+    pub is_for_person: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub limit: Option<Limit>,
+    pub title: String,
+    /// As the agent sent it.
+    #[schema(value_type = Object)]
+    pub request: Json,
+    pub options: Vec<QuestionOption>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub tool_call_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub resolution: Option<Resolution>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionForm {
+    /// One of the options is to be chosen.
+    Permission,
+    /// A form is to be filled in.
+    Elicitation,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionOption {
+    pub option_id: String,
+    pub name: String,
+    pub kind: String,
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resolution {
+    pub who: DecidedBy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub rule: Option<RulePlace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub allowed: Option<bool>,
+    /// What was chosen, in the option's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub choice: Option<String>,
+    /// Of a form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub response: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waited_ms: Option<u64>,
+}
+
+/// Something that is told beside the conversation.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NoticeItem {
+    pub tone: NoticeTone,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub detail: Option<String>,
+    /// Who did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub by: Option<String>,
+    /// Long or technical.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub more: Option<String>,
+    /// Words of a person that the agent never got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub words: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeTone {
+    Info,
+    Warning,
+    Error,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndItem {
+    /// `lost` where the log has no end of it.
+    pub stop_reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub usage: Option<Usage>,
+    /// Of the turn's requests to the model only the last is counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_usage_partial: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub took_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<EndError>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndError {
+    pub category: Category,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub remedy: Option<String>,
+    /// The agent's last words are the same.
+    pub is_said: bool,
+}
+
+/// What is known beside the items. Members that are not there are as they were.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationState {
+    /// The turn that runs; null when it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Option<RunningTurn>>,
+    /// Prompts whose turns have not begun, the next one first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub queue: Option<Vec<QueuedPrompt>>,
+    /// The slash commands of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub commands: Option<Vec<SlashCommand>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub usage: Option<ConversationUsage>,
+    /// Something has changed in what the agent offers to set, or is set to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_new_settings: bool,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningTurn {
+    pub turn: String,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since: i64,
+    pub is_cancelling: bool,
+}
+
+/// A prompt whose turn has not begun.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedPrompt {
+    pub turn: String,
+    pub by: String,
+    pub time: i64,
+    pub seq: u64,
+    #[schema(value_type = Vec<Object>)]
+    pub blocks: Vec<Json>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlashCommand {
+    pub name: String,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub hint: Option<String>,
+}
+
+/// What the session has used, as its agent tells it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationUsage {
+    /// Tokens that the model sees now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub used: Option<u64>,
+    /// Tokens that it can see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cost: Option<ConversationCost>,
+    /// What was told before the agent began to count anew.
+    pub cost_before: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ConversationCost {
+    pub amount: f64,
+    pub currency: String,
+}

@@ -1,0 +1,118 @@
+// Changes of a conversation in, the conversation out. What events mean the daemon has worked out;
+// here items are put below each other, replaced and made longer. Pure: the same changes give the
+// same conversation, however they are cut into batches; what was applied already changes nothing.
+import type { ChangedTool, ConversationChange, ConversationChanges, ToldItem } from "../api/types";
+import { Draft } from "./draft";
+import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
+import { list, object } from "./read";
+import { grow, NO_TEXT } from "./split";
+import { ended, keepTail, loseTerminals, nameTerminals, printed } from "./terminals";
+
+export function apply(before: Conversation, all: readonly ConversationChanges[]): Conversation {
+  let draft: Draft | undefined;
+  for (const { seq, time, changes } of all) {
+    if (seq <= (draft ?? before).seq) continue;
+    draft ??= new Draft(before);
+    draft.seq = seq;
+    for (const change of changes) applyOne(draft, change, time);
+  }
+  return draft ? draft.done() : before;
+}
+
+function applyOne(draft: Draft, change: ConversationChange, time: number): void {
+  switch (change.type) {
+    case "item":
+      return added(draft, change.item);
+    case "replace":
+      return replaced(draft, change.item);
+    case "tool":
+      return changedTool(draft, change.key, change.tool);
+    case "append":
+      return appended(draft, change.key, change.text, time);
+    case "terminal":
+      return change.exit ? ended(draft, change.id, change.exit, change.isTruncated ?? false) : printed(draft, change.id, change.text ?? "");
+    case "terminals_lost":
+      return loseTerminals(draft);
+    case "state": {
+      const { running, queue, commands, title, usage, hasNewSettings } = change;
+      if (running !== undefined) {
+        // What was planned in a turn before says nothing about this one.
+        if (running && running.turn !== draft.running?.turn) draft.plan = undefined;
+        draft.running = running ?? undefined;
+      }
+      if (queue) draft.queue = queue;
+      if (commands) draft.commands = commands;
+      if (title !== undefined) draft.title = title;
+      if (usage) draft.usage = usage;
+      if (hasNewSettings) draft.settings += 1;
+    }
+  }
+}
+
+function added(draft: Draft, told: ToldItem): void {
+  const item = itemOf(draft, told);
+  const place = draft.push(item);
+  if (item.type === "question") draft.noteQuestion(item.requestId, place);
+  if (item.type === "plan") draft.plan = item;
+  if (item.type === "tool") {
+    draft.noteTool(item.id, place);
+    nameTerminals(draft, place, item.content);
+  }
+}
+
+function itemOf(draft: Draft, told: ToldItem): Item {
+  switch (told.type) {
+    case "answer":
+      return { ...told, text: grow(NO_TEXT, told.text) };
+    case "thought":
+      return { ...told, until: told.time };
+    case "tool":
+      return { title: "", kind: "other", status: "pending", content: [], locations: [], terminal: "", ...told } as ToolItem;
+    case "question":
+      return completed(draft, told);
+    default:
+      return told;
+  }
+}
+
+function replaced(draft: Draft, told: ToldItem): void {
+  const place = draft.place(told.key);
+  if (place === undefined) return;
+  const item = itemOf(draft, told);
+  draft.change<Item>(place, item);
+  if (item.type === "plan") draft.plan = item;
+  if (item.type === "question" && item.resolution) draft.forgetQuestion(item.requestId);
+}
+
+function changedTool(draft: Draft, key: string, tool: ChangedTool): void {
+  const place = draft.place(key);
+  if (place === undefined) return;
+  draft.change<ToolItem>(place, tool);
+  if (tool.content) nameTerminals(draft, place, tool.content);
+}
+
+function appended(draft: Draft, key: string, words: string, time: number): void {
+  const place = draft.place(key);
+  const item = place === undefined ? undefined : draft.at(place);
+  if (place === undefined || !item) return;
+  if (item.type === "answer") draft.change<AnswerItem>(place, { text: grow(item.text, words) });
+  if (item.type === "thought") draft.change<ThoughtItem>(place, { text: item.text + words, until: time });
+  if (item.type === "tool") draft.change<ToolItem>(place, { terminal: keepTail(item.terminal + words) });
+  if (item.type === "notice") draft.change<NoticeItem>(place, { more: (item.more ?? "") + words });
+}
+
+/** With what the question leaves out and the call has told before. */
+function completed(draft: Draft, item: QuestionItem): QuestionItem {
+  const place = item.toolCallId === undefined ? undefined : draft.toolPlace(item.toolCallId);
+  const known = place === undefined ? undefined : draft.at(place);
+  if (known?.type !== "tool" || known.turn !== item.turn) return item;
+  const call = object(item.request.toolCall);
+  const or = (told: unknown, before: unknown) => (list(told).length > 0 ? told : before);
+  const toolCall = {
+    ...call,
+    rawInput: call.rawInput ?? known.input,
+    content: or(call.content, known.content),
+    locations: or(call.locations, known.locations),
+  };
+  return { ...item, request: { ...item.request, toolCall } };
+}

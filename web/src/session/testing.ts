@@ -1,0 +1,33 @@
+// A conversation from a log that a test wrote, as the daemon tells it: tests of views begin where a
+// session does, with events.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import type { ConversationChanges, LogEvent } from "../api/types";
+import { apply } from "./apply";
+import { empty, type Conversation } from "./items";
+
+const TELLER = `${process.env.CARGO_TARGET_DIR ?? "../target"}/debug/examples/changes`;
+
+/** The events that made a conversation, so that a test can go on with it. */
+const logs = new WeakMap<Conversation, readonly LogEvent[]>();
+
+/** What the daemon tells of a log. */
+export function changesOf(events: readonly LogEvent[]): ConversationChanges[] {
+  if (!existsSync(TELLER)) throw new Error("run `make web-test`, or cargo build -p projection --example changes");
+  const told = spawnSync(TELLER, { input: JSON.stringify(events), encoding: "utf8", maxBuffer: 2 ** 30 });
+  if (told.status !== 0) throw new Error(told.stderr);
+  return JSON.parse(told.stdout) as ConversationChanges[];
+}
+
+/** The conversation after more events; those that it has seen change nothing. */
+export function heard(before: Conversation, events: readonly LogEvent[]): Conversation {
+  const known = logs.get(before) ?? [];
+  const all = [...known, ...events.filter((event) => event.seq > before.seq)];
+  const after = apply(before, changesOf(all));
+  logs.set(after, all);
+  return after;
+}
+
+export function conversationOf(events: readonly LogEvent[]): Conversation {
+  return heard(empty(), events);
+}
