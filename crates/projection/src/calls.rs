@@ -265,9 +265,11 @@ impl Calls {
 
     /// About how many bytes those take that are over.
     pub(crate) fn weight(&self) -> usize {
-        let titles = self.all.iter().filter_map(|call| call.title.as_ref());
-        let texts: usize = titles.map(String::len).sum();
-        texts + self.all.len() * std::mem::size_of::<ToolCall>()
+        // Each id stands in two maps as well.
+        let texts =
+            |call: &ToolCall| 3 * call.id.len() + call.title.as_ref().map_or(0, String::len);
+        let texts: usize = self.all.iter().map(texts).sum();
+        texts + self.all.len() * 2 * std::mem::size_of::<ToolCall>()
     }
 
     pub(crate) fn find(&self, turn: Option<TurnId>, id: &str) -> Option<CallKey> {

@@ -14,8 +14,9 @@ use super::wanted::Format;
 
 /// Of all sessions together.
 const MAX_KEPT: usize = 64;
-/// What weighs more is read again.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_KEPT_BYTES: usize = 8 << 20;
+/// What weighs more is read again: a session of some thousand calls weighs less.
+const MAX_BYTES: usize = 2 << 20;
 /// Fewer events are quickly read.
 const LEAST_EVENTS: u64 = 256;
 
@@ -36,6 +37,7 @@ impl Default for Snapshots {
 struct Snapshot {
     log: Log,
     seq: Seq,
+    n_bytes: usize,
     vocabulary: Vocabulary,
 }
 
@@ -57,13 +59,19 @@ impl Snapshots {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
         let is_new = seq.0 >= last.unwrap_or_default() + self.least_events;
-        if !is_new || !vocabulary.is_idle() || vocabulary.weight() > MAX_BYTES {
+        if !is_new || !vocabulary.is_idle() {
             return;
         }
-        if kept.len() >= MAX_KEPT {
-            kept.pop_front();
+        let n_bytes = vocabulary.weight();
+        if n_bytes > MAX_BYTES {
+            return;
         }
-        kept.push_back(Snapshot { log, seq, vocabulary: vocabulary.clone() });
+        kept.push_back(Snapshot { log, seq, n_bytes, vocabulary: vocabulary.clone() });
+        let mut n_kept_bytes: usize = kept.iter().map(|one| one.n_bytes).sum();
+        while kept.len() > MAX_KEPT || n_kept_bytes > MAX_KEPT_BYTES {
+            let Some(oldest) = kept.pop_front() else { break };
+            n_kept_bytes -= oldest.n_bytes;
+        }
     }
 
     /// The last one that is not after `seq`.
@@ -111,7 +119,42 @@ mod tests {
             snapshots.keep(log(n), Seq(1000), &vocabulary);
         }
         assert_eq!(snapshots.kept.lock().unwrap().len(), MAX_KEPT);
+        let n_bytes: usize = snapshots.kept.lock().unwrap().iter().map(|one| one.n_bytes).sum();
+        assert!(n_bytes > 0 && n_bytes <= MAX_KEPT_BYTES);
         snapshots.forget(log(100).session);
         assert!(snapshots.before(log(100), Seq(u64::MAX)).is_none());
+    }
+
+    /// It is long sessions that need them.
+    #[test]
+    fn a_session_of_many_calls_is_kept_and_all_together_weigh_little() {
+        let recorded = recorded::events();
+        let turn = recorded.iter().find_map(|event| event.turn);
+        let event = |seq: u64, kind: &str, payload: &serde_json::Value| wire::Event {
+            seq: Seq(seq),
+            at: wire::Millis(0),
+            turn,
+            kind: wire::Kind::from_log(kind),
+            payload: wire::Json::of(payload),
+        };
+        let mut vocabulary = Vocabulary::conversation();
+        for n in 1..=2000 {
+            let output = "x".repeat(2000);
+            let update = serde_json::json!({ "toolCallId": format!("call-{n}"), "title": "Read it",
+                "status": "completed", "rawInput": { "path": "a" }, "rawOutput": output });
+            let payload = serde_json::json!({ "sessionId": "s", "update": update });
+            vocabulary.frames(&event(n, "tool_call", &payload));
+        }
+        vocabulary.frames(&event(2001, "session_closed", &serde_json::json!({})));
+        let snapshots = Snapshots::default();
+        for n in 0..30 {
+            let session = SessionId::from_entropy(&[n; 64]);
+            let log = Log { session, epoch: 1, format: Format::Conversation };
+            snapshots.keep(log, Seq(2001), &vocabulary);
+            assert!(snapshots.before(log, Seq(3000)).is_some(), "{} bytes", vocabulary.weight());
+        }
+        let kept = snapshots.kept.lock().unwrap();
+        assert!(kept.len() > 1 && kept.len() < 30);
+        assert!(kept.iter().map(|one| one.n_bytes).sum::<usize>() <= MAX_KEPT_BYTES);
     }
 }
