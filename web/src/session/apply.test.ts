@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { LogEvent } from "../api/types";
+import type { ConversationChanges, LogEvent } from "../api/types";
 import { empty, type Conversation, type Item } from "./items";
 import { apply } from "./apply";
 import { changesOf, heard } from "./testing";
@@ -246,4 +246,15 @@ test("a call that a sub-agent makes is part of the call that it works for", () =
   );
   const parents = heard(empty(), events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
   expect(parents).toEqual([undefined, "a", "a"]);
+});
+
+test("a change that this page cannot read is said, and the next is shown", () => {
+  const answer = { type: "item", item: { type: "answer", key: "e2", seq: 2, time: 2, text: "hi" } };
+  const told = [
+    { seq: 1, time: 1, changes: [{ type: "of_a_newer_daemon" }, { type: "item" }] },
+    { seq: 2, time: 2, changes: [answer] },
+  ] as unknown as ConversationChanges[];
+  const { items } = apply(empty(), told);
+  expect(items.map((item) => item.type)).toEqual(["notice", "notice", "answer"]);
+  expect(items[0]).toMatchObject({ tone: "warning", detail: "reload the page" });
 });

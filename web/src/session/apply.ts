@@ -14,9 +14,23 @@ export function apply(before: Conversation, all: readonly ConversationChanges[])
     if (seq <= (draft ?? before).seq) continue;
     draft ??= new Draft(before);
     draft.seq = seq;
-    for (const change of changes) applyOne(draft, change, time);
+    for (const [n, change] of changes.entries()) {
+      if (applied(draft, change, time)) continue;
+      const key = `unread${seq}.${n}`;
+      draft.push({ type: "notice", key, seq, time, tone: "warning", title: "this page cannot show a change", detail: "reload the page" });
+    }
   }
   return draft ? draft.done() : before;
+}
+
+/** A daemon that was renewed meanwhile may tell what this page cannot read. */
+function applied(draft: Draft, change: ConversationChange, time: number): boolean {
+  try {
+    applyOne(draft, change, time);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function applyOne(draft: Draft, change: ConversationChange, time: number): void {
@@ -45,7 +59,10 @@ function applyOne(draft: Draft, change: ConversationChange, time: number): void 
       if (title !== undefined) draft.title = title;
       if (usage) draft.usage = usage;
       if (hasNewSettings) draft.settings += 1;
+      return;
     }
+    default:
+      throw new Error("a change of no known type");
   }
 }
 
