@@ -68,6 +68,8 @@ pub(crate) enum News {
     /// Everything is told anew from the first event.
     Resync,
     Link(Link),
+    /// The session's task has ended before its time, for this reason.
+    Halted(String),
     Sessions(Vec<SessionInfo>),
     Agents {
         found: Vec<AgentInfo>,

@@ -141,6 +141,7 @@ impl Talk {
         let accepted: Value = self.client.post(&format!("{}/prompt", self.base), &body).await?;
         let turn = accepted["turnId"].as_str().unwrap_or_default().to_owned();
         (self.was_denied, self.was_cancelled, self.left.limit) = (false, false, None);
+        let mut has_begun = false;
         loop {
             let Ok(Some(told)) = events.next().await else {
                 // Cut off; the log goes on where we were.
@@ -150,6 +151,7 @@ impl Talk {
             match told {
                 Told::Event(event, id) => {
                     self.cursor = id;
+                    has_begun |= event.turn.is_some_and(|of| of.as_str() == turn);
                     let shown = self.text.read(&event);
                     out.write_all(shown.as_bytes()).map_err(ChatError::Write)?;
                     out.flush().map_err(ChatError::Write)?;
@@ -160,6 +162,12 @@ impl Talk {
                 }
                 Told::Remark(name, _) if name == "session_deleted" => {
                     return Err(ChatError::SessionDeleted);
+                }
+                // What was told before the prompt is over: it has woken the session.
+                Told::Remark(name, data) if name == "session_halted" && has_begun => {
+                    let why = data["detail"].as_str().unwrap_or_default();
+                    let why = format!("the session cannot go on: {why}");
+                    return Err(ChatError::CannotOpen(why));
                 }
                 Told::Remark(..) => {}
             }

@@ -23,6 +23,7 @@ mod permissions;
 mod prompt;
 mod refusal;
 mod session;
+mod start;
 mod telling;
 mod transcript;
 
@@ -82,6 +83,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(session::get, session::patch, session::delete))
         .routes(routes!(session::fork))
         .routes(routes!(session::close))
+        .routes(routes!(start::start))
         .routes(routes!(prompt::prompt))
         .routes(routes!(prompt::cancel))
         .routes(routes!(prompt::queue))

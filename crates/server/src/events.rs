@@ -11,6 +11,7 @@ mod cursor;
 #[cfg(test)]
 pub(crate) mod desk_of_one;
 mod ending;
+mod halt;
 mod lists;
 mod load;
 mod page;

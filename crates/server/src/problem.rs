@@ -1,5 +1,7 @@
 //! Errors as HTTP clients see them: `application/problem+json` with a stable type.
 
+use std::num::NonZeroU32;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -19,6 +21,10 @@ pub struct Problem {
     /// Seconds after which asking again makes sense; also sent as a header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// The id of the process that has the session, where that is the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>)]
+    pub process: Option<NonZeroU32>,
 }
 
 impl Problem {
@@ -30,6 +36,7 @@ impl Problem {
             detail: None,
             remedy: None,
             retry_after: None,
+            process: None,
         }
     }
 

@@ -8,6 +8,7 @@ mod csv;
 
 pub use csv::header as csv_header;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use wire::event::{Decider, QuestionSummary, RulePlace};
 use wire::{Event, Millis, Own, Seq, SessionId, TurnId};
 
 /// One decision.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Row {
     /// When it was decided, in UTC.
     pub time: String,
@@ -33,7 +34,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub request_id: String,
     /// `permission` or `form`; empty when the event is damaged.
-    pub asked: &'static str,
+    pub asked: Cow<'static, str>,
     /// The tool's kind.
     pub kind: String,
     pub title: String,
@@ -119,7 +120,7 @@ impl Row {
             Some(Own::PermissionResolved(resolved)) => {
                 let outcome = resolved.outcome;
                 let row = Self {
-                    asked: "permission",
+                    asked: "permission".into(),
                     request_id: resolved.request_id.to_string(),
                     allowed: resolved.allowed,
                     outcome: outcome.outcome,
@@ -138,7 +139,7 @@ impl Row {
                 }
                 let Response { action } = resolved.response.read().unwrap_or_default();
                 let row = Self {
-                    asked: "form",
+                    asked: "form".into(),
                     request_id: resolved.request_id.to_string(),
                     allowed: action == "accept",
                     outcome: action,

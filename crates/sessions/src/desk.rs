@@ -10,6 +10,8 @@ mod ending;
 mod fork;
 mod order;
 mod room;
+mod starting;
+mod status;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,7 +21,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use roots::Forbidden;
 use store::{EventLog, SessionRecord, StoreError};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use wire::{Category, Fault, Json, SessionId};
 
@@ -35,6 +37,7 @@ use crate::yard::Yard;
 use room::Room;
 
 pub use order::{Maker, Order, WantedAgent};
+pub use status::Status;
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
@@ -143,17 +146,6 @@ impl From<StoreError> for DeskError {
             error => Self::Open(error.into()),
         }
     }
-}
-
-/// What a session is doing, for lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Idle,
-    Running,
-    RequiresAction,
-    Closed,
-    Damaged,
 }
 
 impl std::fmt::Debug for Desk {
@@ -295,6 +287,12 @@ impl Desk {
 
     /// A session by its id, woken if it is only in the log.
     pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
+        let (handle, _) = self.seated(id).await?;
+        Ok(handle)
+    }
+
+    /// As [`session`](Self::session), with where its agent is started.
+    async fn seated(&self, id: SessionId) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
         loop {
             self.check_open()?;
             let seat = self.seats().entry(id).or_default().clone();
@@ -307,7 +305,7 @@ impl Desk {
                 }
             };
             if !seated.handle.is_over() {
-                return Ok(seated.handle.clone());
+                return Ok((seated.handle.clone(), seated.slot.clone()));
             }
             // Its claim must be free before it can be woken.
             seated.handle.ended().await;
@@ -320,6 +318,13 @@ impl Desk {
         let seat = self.seats().get(&id)?.clone();
         let handle = seat.0.get()?.handle.clone();
         (!handle.is_over()).then_some(handle)
+    }
+
+    /// What the session's task does, or why it ended: that is known until the session is woken
+    /// again, or many others were.
+    pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
+        let seat = self.seats().get(&id)?.clone();
+        Some(seat.0.get()?.handle.phase())
     }
 
     pub fn n_live(&self) -> usize {
@@ -362,19 +367,6 @@ impl Desk {
     pub async fn record(&self, id: SessionId) -> Result<SessionRecord, DeskError> {
         let record = self.yard.log.session(id).await?;
         record.ok_or_else(|| DeskError::NoSuchSession(id.to_string()))
-    }
-
-    pub fn status(&self, record: &SessionRecord) -> Status {
-        let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
-        match (record, phase) {
-            (SessionRecord { damage: Some(_), .. }, _) => Status::Damaged,
-            (_, Some(Phase::RequiresAction)) => Status::RequiresAction,
-            // Listed a moment before the session's own task says so.
-            _ if self.yard.pending.count(record.id) > 0 => Status::RequiresAction,
-            (SessionRecord { active_turn: Some(_), .. }, _) => Status::Running,
-            (SessionRecord { is_closed: true, .. }, _) => Status::Closed,
-            _ => Status::Idle,
-        }
     }
 
     /// Notes that a client has the session open.

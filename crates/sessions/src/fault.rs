@@ -15,10 +15,12 @@ impl From<&HostError> for Fault {
         let message = error.to_string();
         match error {
             HostError::Start(StartError::Spawn(spawn)) => match spawn {
-                bus::SpawnError::NotFound { .. } => Self::new(Category::ProcessExit, message)
+                bus::SpawnError::NotFound { .. } => Self::new(Category::AgentNotFound, message)
                     .remedy("install the agent, or give its full path after `--`"),
-                bus::SpawnError::NotExecutable { .. } => Self::new(Category::ProcessExit, message)
-                    .remedy("make it executable, or give another command after `--`"),
+                bus::SpawnError::NotExecutable { .. } => {
+                    Self::new(Category::AgentNotFound, message)
+                        .remedy("make it executable, or give another command after `--`")
+                }
                 bus::SpawnError::Record { .. } => Self::new(Category::Internal, message)
                     .remedy("make room or give access there, or set SWITCHYARD_HOME elsewhere"),
                 _ => Self::new(Category::ProcessExit, message),

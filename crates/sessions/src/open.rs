@@ -25,6 +25,7 @@ use crate::session::{
 };
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
+use bus::connection::CallError;
 
 /// Where sessions are opened, and on what terms.
 #[derive(Debug, Clone)]
@@ -366,7 +367,11 @@ pub(crate) async fn relink(
     waiting: &[wire::TurnId],
 ) -> Result<Linked, OpenError> {
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
-    for setting in wished(&link, host, details)?.iter().chain(details.settings.values()) {
+    // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
+    let must_grant = known.agent_session.is_none();
+    let wished =
+        wished(&link, host, details).inspect_err(|_| host.routes().remove(&link.agent_session))?;
+    for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
         let agent_session = Json::of(&link.agent_session);
         let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
             .unwrap_or_else(|_| setting.params.clone());
@@ -375,6 +380,10 @@ pub(crate) async fn relink(
         let set = link::while_hearing(&mut link.messages, &mut link.early, set);
         match set.await {
             Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
+            Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
+                host.routes().remove(&link.agent_session);
+                return Err(ChooseError::Refused(error).into());
+            }
             Err(error) => {
                 tracing::warn!(session = %id, method = setting.method, %error, "not set again");
             }
@@ -432,12 +441,21 @@ impl From<&OpenError> for Fault {
                     .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
             }
             OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
-            OpenError::NotGranted(ChooseError::NotLinked(fault)) => fault.clone(),
-            OpenError::NotGranted(ChooseError::Refused(_) | ChooseError::Session(_)) => {
-                Self::new(Category::Rejected, error.to_string())
-            }
-            OpenError::Roots(_) | OpenError::BadPlace(_) | OpenError::NotGranted(_) => {
+            OpenError::NotGranted(error) => error.into(),
+            OpenError::Roots(_) | OpenError::BadPlace(_) => {
                 Self::new(Category::BadInput, error.to_string())
+            }
+        }
+    }
+}
+
+impl From<&ChooseError> for Fault {
+    fn from(error: &ChooseError) -> Self {
+        match error {
+            ChooseError::NotOffered(_) => Self::new(Category::BadInput, error.to_string()),
+            ChooseError::NotLinked(fault) => fault.clone(),
+            ChooseError::Refused(_) | ChooseError::Session(_) => {
+                Self::new(Category::Rejected, error.to_string())
             }
         }
     }

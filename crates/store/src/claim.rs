@@ -8,6 +8,18 @@ use std::fmt;
 
 use wire::SessionId;
 
+/// Who has claimed a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    Nobody,
+    /// Whoever asks, in this process.
+    ThisLog,
+    /// Another process, if it can be told which.
+    Other {
+        pid: Option<u32>,
+    },
+}
+
 /// Whoever holds this is the only owner of the session.
 #[must_use = "a claim is released when it is dropped"]
 pub struct Claim {

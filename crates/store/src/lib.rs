@@ -19,7 +19,7 @@ mod record;
 mod sqlite;
 mod wake;
 
-pub use claim::Claim;
+pub use claim::{Claim, Owner};
 pub use decisions::{Decision, DecisionFilter, DecisionPlace};
 pub use error::StoreError;
 pub use log::EventLog;

@@ -10,7 +10,7 @@ use wire::{Event, Millis, Seq, SessionId};
 
 use crate::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Filter, NewSession, Origin,
-    PageStart, Prune, SessionRecord, StoreError, Usage,
+    Owner, PageStart, Prune, SessionRecord, StoreError, Usage,
 };
 
 #[async_trait]
@@ -71,6 +71,9 @@ pub trait EventLog: Send + Sync + 'static {
     /// Makes this log the only one that may host the session, until the claim is dropped
     /// or the process dies. The log trusts its callers to append only with a claim.
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
+
+    /// Who has claimed the session just now.
+    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError>;
 
     /// Accepts that events are lost: starts a new epoch, after which appending works
     /// again. Returns what was lost; `None`, and no new epoch, when nothing was.

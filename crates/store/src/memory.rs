@@ -15,7 +15,7 @@ use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserv
 use crate::wake::{Reach, Wakes};
 use crate::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, DecisionPlace, EventLog,
-    Filter, NewSession, Origin, PageStart, SessionRecord, StoreError, Usage,
+    Filter, NewSession, Origin, Owner, PageStart, SessionRecord, StoreError, Usage,
 };
 
 #[derive(Debug)]
@@ -216,6 +216,13 @@ impl EventLog for MemoryLog {
             return Err(StoreError::InUse { session, pid: Some(std::process::id()) });
         }
         Ok(Claim::new(session, Hold { session, claims: Arc::clone(&self.claims) }))
+    }
+
+    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
+        Ok(match lock(&self.claims).contains(&session) {
+            true => Owner::ThisLog,
+            false => Owner::Nobody,
+        })
     }
 
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {

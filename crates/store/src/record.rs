@@ -156,7 +156,8 @@ impl Filter {
     /// Keeps one listing below a few megabytes.
     pub const MAX_LIMIT: usize = 1000;
 
-    pub(crate) fn admits(&self, record: &SessionRecord, origin: Option<&Origin>) -> bool {
+    /// Whether the session is one of these; who made it is read from its origin alone.
+    pub fn admits(&self, record: &SessionRecord, origin: Option<&Origin>) -> bool {
         let same = |wanted: &Option<String>, have: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| have == Some(wanted))
         };

@@ -37,7 +37,7 @@ use crate::record::DEFAULT_MAX_SESSION_BYTES;
 use crate::wake::Wakes;
 use crate::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Durability, EventLog,
-    Filter, NewSession, Origin, SessionRecord, StoreError, Usage,
+    Filter, NewSession, Origin, Owner, SessionRecord, StoreError, Usage,
 };
 use claims::Claims;
 use fault::Outcome;
@@ -319,7 +319,11 @@ impl EventLog for SqliteLog {
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
         let claims = Arc::clone(&self.claims);
-        self.ask(move |_| Ok(claims.check_not_foreign(session)?)).await?;
+        self.ask(move |_| match claims.owner(session)? {
+            Owner::Other { pid } => Err(StoreError::InUse { session, pid }.into()),
+            Owner::Nobody | Owner::ThisLog => Ok(()),
+        })
+        .await?;
         self.write(Durability::Power, 0, move |step| step.delete(session)).await
     }
 
@@ -330,6 +334,11 @@ impl EventLog for SqliteLog {
             None => Err(StoreError::NoSuchSession(session).into()),
         })
         .await
+    }
+
+    async fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
+        let claims = Arc::clone(&self.claims);
+        self.ask(move |_| Ok(claims.owner(session)?)).await
     }
 
     async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {

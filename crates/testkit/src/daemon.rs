@@ -124,6 +124,11 @@ impl Daemon {
         client(self.token())
     }
 
+    /// An HTTP client on the private socket: the daemon's own user.
+    pub fn local_client(&self) -> reqwest::Client {
+        builder(None).unix_socket(self.socket()).build().unwrap()
+    }
+
     /// Kills the daemon without a word, and reaps it.
     pub fn kill9(mut self) {
         self.child.kill().unwrap();
@@ -154,6 +159,10 @@ impl Drop for Daemon {
 
 /// An HTTP client that sends `token` with every request.
 pub fn client(token: Option<&str>) -> reqwest::Client {
+    builder(token).build().unwrap()
+}
+
+fn builder(token: Option<&str>) -> reqwest::ClientBuilder {
     // Another test of this process may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut headers = reqwest::header::HeaderMap::new();
@@ -167,7 +176,7 @@ pub fn client(token: Option<&str>) -> reqwest::Client {
     // Nothing is encrypted here, and reading the machine's certificates takes an unoptimised build
     // longer than most requests. A proxy of the machine has no business with loopback.
     let builder = builder.tls_certs_only([]).no_proxy().dns_resolver(Arc::new(BelowLocalhost));
-    builder.default_headers(headers).build().unwrap()
+    builder.default_headers(headers)
 }
 
 /// Names below `localhost` are this machine's, as browsers have it.

@@ -86,6 +86,8 @@ words! {
         Timeout = "timeout",
         /// The agent refused what it was asked.
         Rejected = "rejected",
+        /// There is no such agent, or its program is not installed.
+        AgentNotFound = "agent_not_found",
         /// The agent's process could not be started, or ended.
         ProcessExit = "process_exit",
         /// The agent said what cannot be understood.

@@ -50,6 +50,13 @@ test("a resync forgets everything", () => {
   expect(seen).toEqual([1]);
 });
 
+test("a session that cannot go on says why, and its stream stays", () => {
+  const halts: string[] = [];
+  const cursor = new Cursor({ onEvent: () => undefined, onReset: () => undefined, onHalt: (why) => halts.push(why) });
+  expect(cursor.take({ event: "session_halted", data: { detail: "its log is full" } })).toBeUndefined();
+  expect(halts).toEqual(["its log is full"]);
+});
+
 test("an eviction comes back, a deletion does not", () => {
   const { cursor } = following();
   expect(cursor.take({ event: "client_evicted", data: {} })).toHaveProperty("evicted");

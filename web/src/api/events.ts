@@ -23,6 +23,8 @@ export interface EventSink<T extends Numbered> {
   onConnection: (connection: Connection) => void;
   /** The session's last event when the stream was opened: how much is still to come. */
   onHead?: (head: number) => void;
+  /** The session stopped before its time; everything that was said before is told. */
+  onHalt?: (why: string) => void;
 }
 
 /** The part of a stream that needs no network: frames in, events and verdicts out. */
@@ -47,6 +49,10 @@ export class Cursor<T extends Numbered> {
     }
     if (frame.event === "stream") {
       if (typeof data.head === "number") this.sink.onHead?.(data.head);
+      return undefined;
+    }
+    if (frame.event === "session_halted") {
+      this.sink.onHalt?.(textOf(data.detail) ?? "");
       return undefined;
     }
     return endOf(frame.event, data);

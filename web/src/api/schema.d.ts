@@ -367,7 +367,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops the turn, drops what waits, ends commands left running; answers when nothing runs. */
+        /**
+         * Stops the turn, drops what waits, ends commands left running; answers when nothing runs. What
+         *     runs in another process is refused with 409 `in-use`, which names that in `process`.
+         */
         post: operations["cancelTurn"];
         delete?: never;
         options?: never;
@@ -544,6 +547,26 @@ export interface paths {
         post?: never;
         /** Takes a prompt that waits out of the queue. */
         delete: operations["dropQueued"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Starts the session's agent now, and not with the first prompt, and grants what the session was
+         *     to be set to when it was made. One that runs is left as it is.
+         */
+        post: operations["startSession"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -730,7 +753,7 @@ export interface components {
             you: components["schemas"]["You"];
         };
         /** @description What kind of thing went wrong. */
-        Category: "auth" | "rate_limit" | "model_unavailable" | "prompt_too_large" | "upstream_unavailable" | "timeout" | "rejected" | "process_exit" | "protocol" | "bad_input" | "interrupted" | "session_lost" | "internal";
+        Category: "auth" | "rate_limit" | "model_unavailable" | "prompt_too_large" | "upstream_unavailable" | "timeout" | "rejected" | "agent_not_found" | "process_exit" | "protocol" | "bad_input" | "interrupted" | "session_lost" | "internal";
         Challenge: {
             /** @description Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`. */
             movedTo?: string | null;
@@ -1020,7 +1043,7 @@ export interface components {
             /**
              * @description `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
              *     `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
-             *     `slow_client_warning`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
+             *     `slow_client_warning`, `session_halted`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
              *     `stream_end`, `stream_error`, `heartbeat`.
              */
             event: string;
@@ -1428,6 +1451,11 @@ export interface components {
         /** @description Why a request was not served, and what to do about it. */
         Problem: {
             detail?: string | null;
+            /**
+             * Format: int32
+             * @description The id of the process that has the session, where that is the problem.
+             */
+            process?: number | null;
             remedy?: string | null;
             /**
              * Format: int64
@@ -1583,6 +1611,8 @@ export interface components {
             /** @description The turn that runs or is about to. */
             activeTurn?: string | null;
             agent: string;
+            /** @description The conversation's id as the agent itself has it. */
+            agentSession?: string | null;
             /**
              * Format: int64
              * @description What its events weigh.
@@ -1590,6 +1620,8 @@ export interface components {
             bytes: number;
             /** @description ACP clients that have it open. */
             clients: number;
+            /** @description The command line that its agent was started with. */
+            command?: string[];
             /**
              * Format: int64
              * @description Milliseconds since 1970.
@@ -1712,7 +1744,7 @@ export interface components {
             verified: components["schemas"]["ResumeProof"];
         };
         /** @enum {string} */
-        SessionStatus: "idle" | "running" | "requires_action" | "closed" | "damaged";
+        SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "closed" | "damaged";
         /** @description What a session has used over its whole life, as far as its agent tells. */
         SessionUsage: {
             /** Format: double */
@@ -1734,6 +1766,14 @@ export interface components {
             description: string;
             hint?: string;
             name: string;
+        };
+        /** @description How an agent is started. */
+        Start: {
+            /**
+             * @description One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
+             *     ACP's `authenticate`. For people.
+             */
+            auth?: string | null;
         };
         StoreHealth: {
             /** Format: int64 */
@@ -2484,6 +2524,11 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
+                /**
+                 * @description The beginning of its id. Of those that begin so, the first ten are looked at: more say
+                 *     only that a longer one is needed.
+                 */
+                id?: string;
                 agent?: string;
                 cwd?: string;
                 status?: components["schemas"]["SessionStatus"];
@@ -3089,6 +3134,38 @@ export interface operations {
                 };
                 content?: never;
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    startSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Start"] | null;
+            };
+        };
+        responses: {
+            /** @description Its agent has the session */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["BadInput"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];

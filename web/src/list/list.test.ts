@@ -41,6 +41,7 @@ describe("a query", () => {
     expect(matches(session("s", { lastTurn }), asking({ standing: "idle" }))).toBe(false);
     expect(matches(session("s", { lastTurn }), asking({ standing: "failed" }))).toBe(true);
     expect(matches(session("s", { status: "damaged" }), asking({ standing: "failed" }))).toBe(true);
+    expect(matches(session("s", { status: "interrupted" }), asking({ standing: "failed" }))).toBe(true);
   });
 
   it("survives the address", () => {

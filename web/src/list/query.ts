@@ -32,12 +32,17 @@ export function failureOf(session: Session): { message: string; remedy?: string 
   return session.lastTurn.error ?? { message: "the turn failed" };
 }
 
+/** Seldom enough to be listed with what failed, and to have no filter of its own. */
+function isBreakage(standing: string): boolean {
+  return standing === "damaged" || standing === "interrupted";
+}
+
 /** At least what the daemon matches (words of the title), and also agent, directory and id. */
 export function matches(session: Session, query: Query): boolean {
   if (query.agent && session.agent !== query.agent) return false;
   if (query.standing) {
     const standing = standingOf(session);
-    const isBroken = query.standing === "failed" && standing === "damaged";
+    const isBroken = query.standing === "failed" && isBreakage(standing);
     if (standing !== query.standing && !isBroken) return false;
   }
   const text = [session.title ?? "", session.cwd, session.agent, session.id].join("\n").toLowerCase();
@@ -75,7 +80,7 @@ export function isEverything(query: Query): boolean {
 export function queryFrom(search: string): Query {
   const params = new URLSearchParams(search);
   const standing = params.get("status") ?? "";
-  const isKnown = standing === "damaged" || STANDINGS.some((each) => each.standing === standing);
+  const isKnown = isBreakage(standing) || STANDINGS.some((each) => each.standing === standing);
   return {
     words: params.get("q") ?? "",
     standing: isKnown ? (standing as Standing) : "",

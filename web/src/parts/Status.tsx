@@ -5,6 +5,7 @@ import { Icon, type IconName } from "./Icon";
 const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
   running: { word: "Running", tone: "accent", icon: "clock" },
   requires_action: { word: "Waiting for you", tone: "warn", icon: "question" },
+  interrupted: { word: "Interrupted", tone: "bad", icon: "warning" },
   idle: { word: "Idle", tone: "", icon: "pause" },
   failed: { word: "Failed", tone: "bad", icon: "warning" },
   damaged: { word: "Damaged", tone: "bad", icon: "warning" },

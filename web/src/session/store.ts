@@ -19,6 +19,8 @@ export interface Open {
   isRead: boolean;
   /** Why everything was read anew, if it was. */
   resynced?: string;
+  /** Why the session cannot go on, if nothing was heard of it since. */
+  halted?: string;
 }
 
 // Several changes in a row are one request.
@@ -49,7 +51,11 @@ export class SessionStore {
         this.#set({ connection });
         if (connection.phase === "live") void this.readSession();
       },
-      onHead: (head) => this.#set({ head, isRead: this.#open.isRead || head === 0 }),
+      onHead: (head) => this.#set({ head, halted: undefined, isRead: this.#open.isRead || head === 0 }),
+      onHalt: (halted) => {
+        this.#set({ halted });
+        this.readSessionSoon();
+      },
     });
     void this.readSession();
   }
@@ -97,6 +103,7 @@ export class SessionStore {
   };
 
   #take(changes: ConversationChanges): void {
+    if (this.#open.halted !== undefined) this.#set({ halted: undefined });
     this.#pending.push(changes);
     this.#flushing ??= onNextFrame(() => this.#flush());
   }

@@ -194,7 +194,7 @@ function useOnScreenSet(): [ReadonlySet<string>, (requestId: string, isThere: bo
 
 /** What is not as usual, said once and plainly; that the daemon is away is said above the view. */
 function States({ open }: { open: Open }) {
-  const { connection, session, resynced } = open;
+  const { connection, session, resynced, halted } = open;
   const [seen, setSeen] = useState({ resyncs: 0, evictions: 0 });
   const isLive = connection.phase === "live";
   const dismiss = (
@@ -213,6 +213,7 @@ function States({ open }: { open: Open }) {
       {isLive && connection.evictions > seen.evictions && (
         <Notice>This page was too slow, lost its place and came back; nothing is missing. {dismiss}</Notice>
       )}
+      {halted !== undefined && <Notice tone="error">The session cannot go on: {halted}</Notice>}
       {session?.status === "damaged" && <Notice tone="error">Events of this session are damaged; what can be read is shown.</Notice>}
     </>
   );

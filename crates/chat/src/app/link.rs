@@ -79,6 +79,9 @@ async fn once(
                     News::Resync
                 }
                 "slow_client_warning" => continue,
+                "session_halted" => {
+                    News::Halted(data["detail"].as_str().unwrap_or_default().to_owned())
+                }
                 "session_deleted" => return Ended::Over("the session was deleted".to_owned()),
                 "client_evicted" => return Ended::Cut("we were too slow".to_owned()),
                 "daemon_stopping" => return Ended::Cut("the daemon stops".to_owned()),

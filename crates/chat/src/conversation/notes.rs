@@ -46,6 +46,12 @@ impl Talk {
         self.note(now.event_turn(), Tone::Bad, text);
     }
 
+    /// The log may not have been able to take this.
+    pub(crate) fn halted(&mut self, why: &str) {
+        let turn = self.running;
+        self.note(turn, Tone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
+    }
+
     pub(super) fn notice(&mut self, notice: Option<&Notice>, now: &Conversation) {
         let Some(notice) = notice.filter(|notice| notice.weight >= Weight::Remark) else { return };
         let tone = match notice.tone {

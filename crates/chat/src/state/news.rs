@@ -45,6 +45,10 @@ impl State {
                     return vec![Effect::AskAge];
                 }
             }
+            News::Halted(why) => {
+                self.talk.halted(&why);
+                return vec![Effect::Refresh];
+            }
             News::AliveSince(at) => self.alive_since(at),
             News::Sessions(sessions) => self.sessions_found(&sessions),
             News::Agents { found, is_complete } => return self.agents_found(&found, is_complete),

@@ -396,6 +396,20 @@ fn mentioned_files_go_along() {
 }
 
 #[test]
+fn a_session_that_cannot_go_on_says_why() {
+    use crate::conversation::Part;
+
+    let mut state = opened();
+    let effects = state.hear(News::Halted("the log is\u{1b}[2J full".into()));
+    assert_eq!(effects, [Effect::Refresh]);
+    let Some(Part::Note(_, text)) = state.talk.items().last().map(|item| &item.part) else {
+        panic!("{:?}", state.talk.items())
+    };
+    assert!(text.starts_with("the session cannot go on: the log is"), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
 fn nothing_is_sent_to_a_session_that_is_gone() {
     let mut state = opened();
     state.hear(News::Link(Link::Over("the session was deleted".into())));

@@ -40,11 +40,13 @@ const FEATURES: &[&str] = &[
     "sessions.close",
     "sessions.delete",
     "sessions.files",
+    "sessions.find",
     "sessions.fork",
     "sessions.idempotent",
     "sessions.options",
     "sessions.patch",
     "sessions.search",
+    "sessions.start",
     "transcript",
 ];
 

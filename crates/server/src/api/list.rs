@@ -1,11 +1,12 @@
 //! The sessions, a page at a time.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use store::{Filter, PageStart, SessionRecord};
+use store::{EventLog, Filter, PageStart, SessionRecord, StoreError};
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::Observer;
@@ -26,6 +27,9 @@ const MAX_LOOKED_AT: usize = 5000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
+    /// The beginning of its id. Of those that begin so, the first ten are looked at: more say
+    /// only that a longer one is needed.
+    id: Option<String>,
     agent: Option<String>,
     cwd: Option<String>,
     status: Option<SessionStatus>,
@@ -70,7 +74,7 @@ pub(crate) async fn list(
             before,
             ..Filter::default()
         };
-        let records = daemon.desk.log().sessions(filter).await?;
+        let records = records(&**daemon.desk.log(), filter, wanted.id.as_deref()).await?;
         let is_last_page = records.len() < PAGE;
         n_looked_at += records.len();
         for record in records {
@@ -81,7 +85,7 @@ pub(crate) async fn list(
             if !principal.sees(&record) || !has_words(&record, words.as_deref()) {
                 continue;
             }
-            let session = Session::of(&daemon, record);
+            let session = Session::of(&daemon, record).await;
             if wanted.status.is_none_or(|status| status == session.status()) {
                 sessions.push(session);
             }
@@ -93,6 +97,21 @@ pub(crate) async fn list(
             return Ok(page(sessions, before));
         }
     }
+}
+
+/// Those that the log has of these; with the beginning of an id, all at once.
+async fn records(
+    log: &dyn EventLog,
+    filter: Filter,
+    id: Option<&str>,
+) -> Result<Vec<SessionRecord>, StoreError> {
+    let Some(prefix) = id else { return log.sessions(filter).await };
+    let mut found = log.find(prefix).await?;
+    // Whose they are is seen to where each of them is looked at.
+    let filter = Filter { made_by: None, ..filter };
+    found.retain(|record| filter.admits(record, None));
+    found.sort_by_key(|record| Reverse(PageStart::of(record)));
+    Ok(found)
 }
 
 fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {

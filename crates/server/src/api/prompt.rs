@@ -148,7 +148,8 @@ fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
     }
 }
 
-/// Stops the turn, drops what waits, ends commands left running; answers when nothing runs.
+/// Stops the turn, drops what waits, ends commands left running; answers when nothing runs. What
+/// runs in another process is refused with 409 `in-use`, which names that in `process`.
 #[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Nothing runs", body = Session)))]
@@ -158,12 +159,9 @@ pub(crate) async fn cancel(
     At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    if let Some(session) = daemon.desk.live(record.id) {
-        // One that has ended meanwhile runs nothing.
-        let _ended = session.cancel(principal.name.clone()).await;
-    }
+    daemon.desk.cancel(record.id, &principal.name).await?;
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::of(&daemon, record)))
+    Ok(Json(Session::of(&daemon, record).await))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,5 +1,7 @@
 //! What the desk could not do, as a problem.
 
+use std::num::NonZeroU32;
+
 use axum::http::StatusCode;
 use sessions::desk::DeskError;
 use sessions::open::OpenError;
@@ -29,9 +31,6 @@ impl From<DeskError> for Problem {
             DeskError::Open(OpenError::Store(error)) => return Self::of_store(error),
             DeskError::Open(OpenError::NotGranted(error)) => return Self::of_choice(error),
             DeskError::Session(error) => return Self::of_session(error),
-            _ if fault.category == Category::BadInput => {
-                return Self::bad_request(fault.message).with_remedy(fault.remedy);
-            }
             _ => return Self::of_fault(fault),
         };
         problem.detail(fault.message).with_remedy(fault.remedy)
@@ -48,9 +47,10 @@ impl Problem {
     fn of_store(error: &StoreError) -> Self {
         match error {
             StoreError::NoSuchSession(id) => Self::not_found(format!("there is no session `{id}`")),
-            StoreError::InUse { .. } => {
-                Self::conflict("in-use", "another process has this session")
-                    .detail(error.to_string())
+            StoreError::InvalidPrefix(_) => Self::bad_request(error.to_string()),
+            StoreError::InUse { pid, .. } => {
+                let problem = Self::conflict("in-use", "another process has this session");
+                Self { process: pid.and_then(NonZeroU32::new), ..problem.detail(error.to_string()) }
             }
             StoreError::SessionFull { .. } => {
                 Self::conflict("session-full", "the session's log is full")
@@ -100,21 +100,26 @@ impl Problem {
     /// A wish that the agent did not grant.
     pub(super) fn of_choice(error: &ChooseError) -> Self {
         match error {
-            ChooseError::NotOffered(_) => Self::bad_request(error.to_string()),
-            ChooseError::Refused(_) => {
-                Self::new(StatusCode::BAD_GATEWAY, "rejected", "the agent refused")
-                    .detail(error.to_string())
-            }
-            ChooseError::NotLinked(fault) => Self::of_fault(fault.clone()),
             ChooseError::Session(error) => Self::of_session(error),
+            error => Self::of_fault(error.into()),
         }
     }
 
+    /// What went wrong with an agent, or is asked of one that cannot be had.
     pub(super) fn of_fault(fault: Fault) -> Self {
         let slug = fault.category.as_str().replace('_', "-");
-        Self::new(StatusCode::BAD_GATEWAY, &slug, "the agent could not do it")
-            .detail(fault.message)
-            .with_remedy(fault.remedy)
+        let problem = match fault.category {
+            Category::BadInput => Self::bad_request(fault.message),
+            category => {
+                let (status, title) = match category {
+                    Category::AgentNotFound => (StatusCode::BAD_REQUEST, "there is no such agent"),
+                    Category::Rejected => (StatusCode::BAD_GATEWAY, "the agent refused"),
+                    _ => (StatusCode::BAD_GATEWAY, "the agent could not do it"),
+                };
+                Self::new(status, &slug, title).detail(fault.message)
+            }
+        };
+        problem.with_remedy(fault.remedy)
     }
 
     fn with_remedy(self, remedy: Option<String>) -> Self {

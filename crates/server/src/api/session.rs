@@ -79,6 +79,12 @@ pub(crate) struct Session {
     #[schema(value_type = String)]
     id: SessionId,
     agent: String,
+    /// The command line that its agent was started with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    command: Vec<String>,
+    /// The conversation's id as the agent itself has it.
+    #[serde(rename = "agentSession", skip_serializing_if = "Option::is_none")]
+    id_at_agent: Option<String>,
     cwd: String,
     title: Option<String>,
     status: SessionStatus,
@@ -141,6 +147,8 @@ pub(crate) enum SessionStatus {
     Running,
     /// A question waits for an answer.
     RequiresAction,
+    /// Its process ended in the middle of a turn.
+    Interrupted,
     Closed,
     Damaged,
 }
@@ -151,6 +159,7 @@ impl From<Status> for SessionStatus {
             Status::Idle => Self::Idle,
             Status::Running => Self::Running,
             Status::RequiresAction => Self::RequiresAction,
+            Status::Interrupted => Self::Interrupted,
             Status::Closed => Self::Closed,
             Status::Damaged => Self::Damaged,
         }
@@ -158,15 +167,17 @@ impl From<Status> for SessionStatus {
 }
 
 impl Session {
-    pub(crate) fn of(daemon: &Daemon, record: SessionRecord) -> Self {
+    pub(crate) async fn of(daemon: &Daemon, record: SessionRecord) -> Self {
         let details = Details::read(&record);
         // A session that nothing was counted of has neither.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
-            status: daemon.desk.status(&record).into(),
+            status: daemon.desk.status(&record).await.into(),
             clients: daemon.desk.n_present(record.id),
             id: record.id,
             agent: record.agent,
+            command: details.command,
+            id_at_agent: record.agent_session,
             cwd: record.cwd,
             title: record.title,
             created: record.created.0,
@@ -189,7 +200,11 @@ impl Session {
     }
 
     /// With what the agent offers.
-    async fn whole(daemon: &Daemon, principal: &Principal, record: SessionRecord) -> Self {
+    pub(super) async fn whole(
+        daemon: &Daemon,
+        principal: &Principal,
+        record: SessionRecord,
+    ) -> Self {
         let _place = daemon.load.lookup(&principal.name).await;
         let live = daemon.desk.live(record.id);
         let offer = match live {
@@ -201,7 +216,7 @@ impl Session {
             Some(answer) => AgentOptions::read(daemon, principal, answer).await,
             None => None,
         };
-        Self { options, ..Self::of(daemon, record) }
+        Self { options, ..Self::of(daemon, record).await }
     }
 }
 
@@ -410,7 +425,7 @@ pub(crate) async fn fork(
     let forked = task::spawn(forking).await;
     let id = forked.map_err(|error| Problem::internal(error.to_string()))??;
     let record = daemon.desk.record(id).await?;
-    Ok(placed(StatusCode::CREATED, Session::of(&daemon, record)))
+    Ok(placed(StatusCode::CREATED, Session::of(&daemon, record).await))
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
@@ -425,7 +440,7 @@ pub(crate) async fn close(
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.close(record.id).await?;
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::of(&daemon, record)))
+    Ok(Json(Session::of(&daemon, record).await))
 }
 
 /// Ends a session and removes its log and its attachments, for good.

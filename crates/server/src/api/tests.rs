@@ -163,6 +163,10 @@ async fn who_sees_only_own_sessions_does_not_find_others() {
         .filter_map(|one| one["id"].as_str())
         .collect();
     assert_eq!(ids, [own.as_str()]);
+    for (id, n) in [(own, 1), (other, 0)] {
+        let (_, listed) = served.ask(&narrow, "GET", &format!("/v1/sessions?id={id}")).await;
+        assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(n), "{listed}");
+    }
     let (found, _) = served.ask(&narrow, "GET", &format!("/v1/sessions/{own}")).await;
     assert_eq!(found, StatusCode::OK);
 }
@@ -183,4 +187,20 @@ async fn commands_are_for_the_daemons_own_user() {
     assert_eq!(ask(somebody(Role::Admin)).await, StatusCode::FORBIDDEN);
     // Let in, and then there is no such agent.
     assert_eq!(ask(Principal::local()).await, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn no_agent_logs_in_at_another() {
+    let served = Served::new();
+    let session = served.session("worker").await;
+    let ask = async |body: Value| {
+        let request = Request::post(format!("/v1/sessions/{session}/start"))
+            .header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let router = router(&served.daemon).layer(Extension(Principal::worker()));
+        router.oneshot(request).await.unwrap().status()
+    };
+    assert_eq!(ask(json!({ "auth": "oauth" })).await, StatusCode::FORBIDDEN);
+    // Let in, and then there is no such agent.
+    assert_eq!(ask(json!({})).await, StatusCode::BAD_REQUEST);
 }

@@ -11,6 +11,7 @@ use wire::{Event, Kind, Seq, SessionId};
 
 use super::cursor::{Place, Reason, Start};
 use super::ending::Ending;
+use super::halt::Halt;
 use super::page::Page;
 use super::snapshots::Log;
 use super::teller::Teller;
@@ -44,6 +45,8 @@ pub(super) struct Reader {
     epoch_known_to: Seq,
     opening: Option<Opening>,
     ending: Option<Ending>,
+    /// Since the last event, the reader was told that the session's task has ended.
+    is_halt_told: bool,
 }
 
 /// What the first frames say.
@@ -82,6 +85,7 @@ impl Reader {
             epoch_known_to: record.head,
             opening: Some(Opening { head: record.head, start }),
             ending: None,
+            is_halt_told: false,
         }
     }
 
@@ -104,7 +108,7 @@ impl Reader {
             }
             let read = match is_suspect {
                 true => self.look_at_epoch(page).await,
-                false => self.read().await,
+                false => self.read(page).await,
             };
             if let Err(ending) = read {
                 return Some(ending);
@@ -176,6 +180,7 @@ impl Reader {
             }
             self.teller.tell(&event, page);
             self.heard = event.seq;
+            self.is_halt_told = false;
             if self.is_awaited_end(&event) {
                 self.ending = Some(Ending::Done("turn_ended"));
                 break;
@@ -202,11 +207,21 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads on, when there is more.
-    async fn read(&mut self) -> Result<(), Ending> {
+    /// Reads on, when there is more; or remarks that there will not be, for now.
+    async fn read(&mut self, page: &mut Page) -> Result<(), Ending> {
         // All that was read has been told and taken.
         self.taken = None;
         if self.is_at_end {
+            let mut halt = self.halt();
+            if let Some(why) = halt.why() {
+                // Its last events may have been written between the reading and the question.
+                self.read_page().await?;
+                if self.unheard.as_slice().is_empty() {
+                    page.remark("session_halted", &json!({ "detail": why }));
+                    self.is_halt_told = true;
+                }
+                return Ok(());
+            }
             self.teller.keep(self.log(), self.heard, &self.daemon.snapshots);
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
@@ -215,9 +230,19 @@ impl Reader {
                 return if is_all_told { Err(Ending::Done(reason)) } else { Ok(()) };
             }
             let log = self.daemon.desk.log();
-            log.wait(self.session, self.heard).await.map_err(Ending::from)?;
+            tokio::select! {
+                waited = log.wait(self.session, self.heard) => waited?,
+                // It is told when all that was written before is.
+                () = halt.come() => {}
+            }
         }
         self.read_page().await
+    }
+
+    /// The end of the session's task before its time, which the log may not be able to tell.
+    fn halt(&self) -> Halt {
+        let is_wanted = !self.is_halt_told && !matches!(self.format, Format::Run(_));
+        Halt(is_wanted.then(|| self.daemon.desk.phase(self.session)).flatten())
     }
 
     async fn read_page(&mut self) -> Result<(), Ending> {

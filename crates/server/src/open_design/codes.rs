@@ -34,7 +34,9 @@ pub(super) fn of_problem(slug: &str) -> &'static str {
         "rate-limit" | "queue-full" => "RATE_LIMITED",
         "prompt-too-large" => "AGENT_PROMPT_TOO_LARGE",
         "upstream-unavailable" | "shutting-down" => "UPSTREAM_UNAVAILABLE",
-        "process-exit" | "timeout" | "protocol" | "model-unavailable" => "AGENT_UNAVAILABLE",
+        "agent-not-found" | "process-exit" | "timeout" | "protocol" | "model-unavailable" => {
+            "AGENT_UNAVAILABLE"
+        }
         "rejected" => "AGENT_EXECUTION_FAILED",
         "in-use" | "session-full" | "damaged" | "duplicate-turn" => "CONFLICT",
         _ => "INTERNAL_ERROR",

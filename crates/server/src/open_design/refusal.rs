@@ -62,6 +62,7 @@ impl Refusal {
     pub(super) fn of_fault(fault: &Fault) -> Self {
         let (status, code) = match fault.category {
             Category::BadInput => (StatusCode::BAD_REQUEST, "BAD_REQUEST"),
+            Category::AgentNotFound => (StatusCode::BAD_REQUEST, "AGENT_UNAVAILABLE"),
             category => (StatusCode::BAD_GATEWAY, codes::of_category(category, false)),
         };
         Self::new(status, code, words(fault))

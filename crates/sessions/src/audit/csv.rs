@@ -56,7 +56,7 @@ impl Row {
             self.turn.map(|turn| turn.to_string()).unwrap_or_default(),
             self.seq.to_string(),
             self.request_id.clone(),
-            self.asked.to_owned(),
+            self.asked.to_string(),
             self.kind.clone(),
             self.title.clone(),
             text(&self.command),

@@ -67,11 +67,22 @@ async fn a_row_says_who_decided_what_by_which_rule() {
     assert_eq!((first.rule_file.as_deref(), first.rule_index), (Some("/etc/rules.toml"), Some(2)));
     assert_eq!((first.allowed, first.option_kind.as_deref()), (true, Some("allow_once")));
     assert_eq!((first.command.as_deref(), first.waited_ms), (Some("cargo test"), None));
-    assert_eq!((second.asked, &*second.outcome, second.allowed), ("form", "accept", true));
+    assert_eq!((&*second.asked, &*second.outcome, second.allowed), ("form", "accept", true));
     assert_eq!(
         (second.detail.as_deref(), second.waited_ms),
         (Some("token:phone http"), Some(1500))
     );
+}
+
+#[tokio::test]
+async fn a_row_is_read_back_as_it_was_written() {
+    let resolved = draft(1_000, Kind::PermissionResolved, &allowed_by_rule());
+    let page = rows(&log_with(vec![resolved]).await, &DecisionFilter::default()).await.unwrap();
+    let damaged = Row { session: "s".into(), seq: 7, is_damaged: true, ..Row::default() };
+    for row in page.rows.into_iter().chain([damaged, Row::default()]) {
+        let text = Json::of(&row);
+        assert_eq!(text.read::<Row>().unwrap(), row, "{}", text.as_str());
+    }
 }
 
 #[tokio::test]

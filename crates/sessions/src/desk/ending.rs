@@ -1,9 +1,9 @@
-//! How sessions of the desk end: closed, deleted, or all together.
+//! How turns and sessions of the desk end: cancelled, closed, deleted, or all together.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Batch, Changes, Claim, StoreError};
+use store::{Batch, Changes, Claim, Owner, StoreError};
 use wire::SessionId;
 use wire::event::SessionClosed;
 
@@ -18,6 +18,20 @@ const MAX_ENDS: u32 = 40;
 const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 impl Desk {
+    /// Cancels what runs in the session, if it is awake. Refused if another process has it: nothing
+    /// that runs there is heard of here.
+    pub async fn cancel(&self, id: SessionId, by: &str) -> Result<(), DeskError> {
+        if let Some(session) = self.live(id) {
+            // One that has ended meanwhile runs nothing.
+            let _ended = session.cancel(by).await;
+            return Ok(());
+        }
+        match self.yard.log.owner(id).await? {
+            Owner::Other { pid } => Err(StoreError::InUse { session: id, pid }.into()),
+            Owner::Nobody | Owner::ThisLog => Ok(()),
+        }
+    }
+
     /// Cancels what runs and ends the session's worker; it can be prompted again.
     pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
         let seat = self.seats().get(&id).cloned();

@@ -13,7 +13,7 @@ use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
 use store::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, EventLog, Filter, MemoryLog,
-    NewSession, Origin, SessionRecord, StoreError, Usage,
+    NewSession, Origin, Owner, SessionRecord, StoreError, Usage,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -101,6 +101,9 @@ impl EventLog for Eventful {
     }
     async fn claim(&self, id: SessionId) -> Result<Claim, StoreError> {
         self.inner.claim(id).await
+    }
+    async fn owner(&self, id: SessionId) -> Result<Owner, StoreError> {
+        self.inner.owner(id).await
     }
     async fn recover(&self, id: SessionId) -> Result<Option<Damage>, StoreError> {
         self.inner.recover(id).await

@@ -6,14 +6,14 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wire::SessionId;
 
-use crate::{Claim, StoreError};
+use crate::{Claim, Owner, StoreError};
 
 /// A pid as text is shorter; more than this is not ours.
 const MAX_PID_TEXT: u64 = 32;
@@ -62,15 +62,24 @@ impl Claims {
         }
     }
 
-    /// The owner's answer when it is someone else.
-    pub(super) fn check_not_foreign(
-        self: &Arc<Self>,
-        session: SessionId,
-    ) -> Result<(), StoreError> {
+    /// Looks without claiming, so that nobody who claims just now is kept from it for longer than
+    /// the look takes.
+    pub(super) fn owner(&self, session: SessionId) -> Result<Owner, StoreError> {
         if self.held().contains(&session) {
-            return Ok(());
+            return Ok(Owner::ThisLog);
         }
-        self.claim(session).map(drop)
+        let path = self.dir.join(session.as_str());
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Owner::Nobody),
+            Err(error) => return Err(StoreError::io("open", &path)(error)),
+        };
+        match file.try_lock_shared() {
+            // The process that wrote it was killed.
+            Ok(()) => Ok(Owner::Nobody),
+            Err(TryLockError::WouldBlock) => Ok(Owner::Other { pid: pid_in(&file) }),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, HashSet<SessionId>> {

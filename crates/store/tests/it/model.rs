@@ -150,7 +150,7 @@ async fn answer(log: &dyn EventLog, action: &Action, claims: &mut Vec<Claim>) ->
             let claim = log.claim(session(name)).await;
             let told = format!("{claim:?}");
             claims.extend(claim);
-            Answer::Other(told)
+            Answer::Other(format!("{told}, {:?}", log.owner(session(name)).await))
         }
         Action::Release => {
             claims.clear();

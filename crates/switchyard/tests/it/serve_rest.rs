@@ -5,11 +5,13 @@
 
 mod attachments;
 mod document;
+mod elsewhere;
 mod files;
 mod once;
 mod questions;
 mod refusals;
 mod sessions;
+mod start;
 mod turns;
 
 use std::sync::Arc;
@@ -66,11 +68,18 @@ impl Api {
         self.client.request(method, self.daemon.url(path))
     }
 
+    /// A request of the daemon's own user, who comes by the private socket.
+    pub(crate) fn local(&self, method: Method, path: &str) -> RequestBuilder {
+        let client = self.daemon.local_client();
+        client.request(method, format!("http://localhost{path}"))
+    }
+
     /// Sends a request and checks the answer against the document.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        let request = request.build().unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let response = self.client.execute(request).await.unwrap();
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.unwrap();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -84,6 +93,11 @@ impl Api {
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// As [`post`](Self::post), by the daemon's own user.
+    pub(crate) async fn post_locally(&self, path: &str, body: &Value) -> Answer {
+        self.send(self.local(Method::POST, path).json(body)).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {

@@ -88,6 +88,8 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
 
 /** What the log says, which is told sooner than the list; the rest as the list has it. */
 function statusOf({ conversation, isRead }: Open, session: Session): SessionStatus {
+  // The log cannot tell that nobody goes on with the turn.
+  if (session.status === "interrupted" && conversation.seq <= session.head) return "interrupted";
   if (conversation.waiting.length > 0) return "requires_action";
   if (conversation.running) return "running";
   const isOver = isRead && conversation.seq >= session.head && (session.status === "running" || session.status === "requires_action");

@@ -94,10 +94,11 @@ impl Look {
         let made_by = self.made_by.clone();
         let filter = Filter { made_by, limit: Filter::MAX_LIMIT, ..Filter::default() };
         let records = desk.log().sessions(filter).await?;
-        let mut now: Sessions = records
-            .into_iter()
-            .map(|record| (record.id, kept(before.get(&record.id), entry(desk, record))))
-            .collect();
+        let mut now = Sessions::new();
+        for record in records {
+            let (id, entry) = (record.id, entry(desk, record).await);
+            now.insert(id, kept(before.get(&id), entry));
+        }
         let mut deleted = Vec::new();
         for (id, entry) in before {
             if now.contains_key(id) {
@@ -136,8 +137,8 @@ impl Last {
     }
 }
 
-fn entry(desk: &Desk, record: SessionRecord) -> Entry {
-    let status = desk.status(&record);
+async fn entry(desk: &Desk, record: SessionRecord) -> Entry {
+    let status = desk.status(&record).await;
     let (n_pending, last_asked) = desk.yard().pending.mark(record.id);
     Entry::Listed(Listed { status, title: record.title, n_pending, last_asked, seq: record.head })
 }

@@ -55,6 +55,51 @@ async fn a_deleted_session_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_cannot_go_on_says_why_and_its_streams_stay() {
+    let yard = yard();
+    let config = "[store]\nmax_session_bytes = 100000\n";
+    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+    let daemon = Daemon::start(&yard);
+    let session = new_session(&daemon, &yard).await;
+    let mut clients = streams(&daemon, &session, daemon.token());
+    let queries = ["format=conversation", "format=ui", "format=envelopes"];
+    clients.extend(queries.map(|query| {
+        EventClient::open(&daemon, &Request::new(Carrier::WebSocket, &session).query(query))
+    }));
+
+    super::prompt(&daemon, &session, "slow 5000 1").await;
+
+    let url = daemon.url(&format!("/v1/sessions/{session}"));
+    let mut last_ids = Vec::new();
+    for client in &mut clients {
+        let mut last_id = None;
+        let halted = loop {
+            let frame = client.next_frame().expect("a stream that stays");
+            match &*frame.event {
+                "session_halted" => break frame.json(),
+                _ => last_id = frame.id.or(last_id),
+            }
+        };
+        let detail = halted["detail"].as_str().unwrap();
+        assert!(detail.contains("reached its limit of 100000 bytes"), "{halted}");
+        last_ids.push(last_id.expect("events before it"));
+    }
+    // All events were told before.
+    let now: Value = daemon.client().get(&url).send().await.unwrap().json().await.unwrap();
+    for id in last_ids {
+        assert_eq!(id.split('-').next(), Some(&*now["head"].to_string()), "{now}");
+    }
+    // Whoever comes later is told, too, and what they wait for ends their streams all the same.
+    let request = Request::new(Carrier::Sse, &session).query("until=idle");
+    let mut late = EventClient::open(&daemon, &request);
+    late.frame_named("session_halted").expect("why nothing follows");
+    late.frame_named("stream_end").expect("an end");
+    // The others hear of its end.
+    assert!(daemon.client().delete(&url).send().await.unwrap().status().is_success());
+    end_with(&mut clients, "session_deleted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_token_ends_its_own_streams_and_no_others() {
     let yard = yard();
     let daemon = Daemon::start(&yard);

@@ -59,6 +59,29 @@ async fn places_are_checked() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_not_there_is_told_from_one_that_fails() {
+    let api = Api::start().await;
+    let file = api.yard.work().join("file");
+    std::fs::write(&file, "").unwrap();
+    let new = |command: Value| json!({ "agent": "x", "cwd": api.yard.work(), "command": command });
+    for missing in ["/nowhere/agent", "no-such-program", file.to_str().unwrap()] {
+        let refused = api.post_locally("/v1/sessions", &new(json!([missing]))).await;
+        let refused = refused.refused(400, "agent-not-found").says(missing);
+        assert!(refused.body["remedy"].is_string(), "{}", refused.body);
+    }
+    api.post_locally("/v1/sessions", &new(json!(["false"]))).await.refused(502, "process-exit");
+
+    // Where the prompt finds out, its end says so.
+    let mut later = new(json!(["/nowhere/agent"]));
+    later["startsLater"] = json!(true);
+    let made = api.post_locally("/v1/sessions", &later).await.is(201).body;
+    let session = made["id"].as_str().unwrap();
+    api.prompt(session, "hello").await;
+    let now = api.until(session, |now| now["lastTurn"].is_object()).await;
+    assert_eq!(now["lastTurn"]["error"]["category"], "agent_not_found");
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let api = Api::start().await;
     for path in ["/v1", "/v1/", "/v1/nothing", "/v2/sessions", "/v1/sessions/"] {

@@ -67,6 +67,8 @@ async fn a_session_is_made_and_found_again() {
     assert_eq!(found["status"], "idle");
     assert_eq!(found["permissions"], "read-only");
     assert_eq!(found["cwd"], json!(api.yard.work().canonicalize().unwrap()));
+    assert!(found["command"].as_array().unwrap().contains(&json!("demo-agent")), "{found}");
+    assert!(found["agentSession"].is_string(), "{found}");
     let current = |what: &str| found["options"][what]["current"].clone();
     assert_eq!(
         [current("model"), current("mode"), current("effort")],
@@ -239,6 +241,44 @@ async fn lists_are_paged_and_filtered() {
     assert_eq!(count(&format!("cwd={}", cwd.display())).await, 2);
     for bad in ["limit=0", "limit=501", "limit=x", "cursor=x", "status=odd", "sort=up"] {
         api.get(&format!("/v1/sessions?{bad}")).await.refused(400, "bad-input");
+    }
+}
+
+#[tokio::test]
+async fn the_agents_own_id_is_there_when_it_has_one() {
+    let api = Api::start().await;
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let made = api.post("/v1/sessions", &new).await.is(201).body;
+    assert_eq!(made.get("agentSession"), None, "nobody has asked an agent for one yet");
+}
+
+#[tokio::test]
+async fn sessions_are_found_by_the_beginning_of_their_id() {
+    let api = Api::start().await;
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let made = api.post("/v1/sessions", &new).await.is(201).body;
+        all.push(made["id"].as_str().unwrap().to_owned());
+    }
+    let find = async |query: String| {
+        let page = api.get(&format!("/v1/sessions?{query}")).await.is(200).body;
+        let sessions = page["sessions"].as_array().unwrap().iter();
+        let ids = sessions.map(|session| session["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page["nextCursor"].as_str().map(str::to_owned))
+    };
+
+    for id in &all {
+        assert_eq!(find(format!("id={id}")).await, (vec![id.clone()], None));
+        let (found, _) = find(format!("id={}", &id[..6])).await;
+        assert!(found.contains(id) && found.iter().all(|one| one.starts_with(&id[..6])));
+        assert_eq!(find(format!("id={id}&agent=claude")).await.0, Vec::<String>::new());
+        assert_eq!(find(format!("id={id}&status=running")).await.0, Vec::<String>::new());
+    }
+    assert_eq!(find(format!("id={}zzzz", all[0])).await.0, Vec::<String>::new());
+    for bad in ["", "A", "%2e", "a-b"] {
+        let refused = api.get(&format!("/v1/sessions?id={bad}")).await;
+        refused.refused(400, "bad-input").says("is not the start of a session id");
     }
 }
 

@@ -1,0 +1,43 @@
+//! A session's agent, started before anybody prompts it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::caller::Operator;
+use super::input::{At, MaybeBody};
+use super::session::Session;
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// How an agent is started.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Start {
+    /// One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
+    /// ACP's `authenticate`. For people.
+    auth: Option<String>,
+}
+
+/// Starts the session's agent now, and not with the first prompt, and grants what the session was
+/// to be set to when it was made. One that runs is left as it is.
+#[utoipa::path(post, path = "/v1/sessions/{id}/start", operation_id = "startSession", tag = "sessions", request_body = Option<Start>,
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "Its agent has the session", body = Session)))]
+pub(crate) async fn start(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+    MaybeBody(start): MaybeBody<Start>,
+) -> Result<Json<Session>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    if start.auth.is_some() && principal.is_worker {
+        return Err(Problem::forbidden("an agent logs nobody in"));
+    }
+    daemon.desk.start(record.id, start.auth.as_deref()).await?;
+    let record = daemon.desk.record(record.id).await?;
+    Ok(Json(Session::whole(&daemon, &principal, record).await))
+}

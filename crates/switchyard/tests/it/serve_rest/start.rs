@@ -1,0 +1,114 @@
+//! Agents that are started before anybody prompts them.
+
+use serde_json::{Value, json};
+use testkit::programs;
+
+use super::{Api, EXE, of_kind};
+
+/// A session of this command line whose agent is not started yet.
+async fn unstarted(api: &Api, command: &[&str], more: Value) -> String {
+    let mut new = json!({
+        "agent": "x", "cwd": api.yard.work(), "command": command, "startsLater": true,
+    });
+    for (name, value) in more.as_object().unwrap() {
+        new[name] = value.clone();
+    }
+    let made = api.post_locally("/v1/sessions", &new).await.is(201).body;
+    made["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn an_agent_can_be_started_before_the_first_prompt() {
+    let api = Api::start().await;
+    let wishes = json!({ "model": "demo-large", "mode": "code" });
+    let session = unstarted(&api, &[EXE, "demo-agent"], wishes).await;
+    let path = format!("/v1/sessions/{session}");
+    assert_eq!(api.get(&path).await.is(200).body.get("options"), None);
+
+    let start = || api.request(reqwest::Method::POST, &format!("{path}/start"));
+    let started = api.send(start()).await.is(200).body;
+    assert_eq!(started["options"]["model"]["current"], "demo-large");
+    assert_eq!(started["options"]["mode"]["current"], "code");
+    assert_eq!(started["status"], "idle");
+    let n_workers = async || of_kind(&api.events(&session).await, "worker_started").len();
+    assert_eq!(n_workers().await, 1);
+
+    api.send(start().json(&json!({}))).await.is(200);
+    assert_eq!(n_workers().await, 1, "one that runs is left as it is");
+    api.prompt(&session, "echo hello").await;
+    api.until_idle(&session).await;
+    assert_eq!(n_workers().await, 1);
+    api.send(start().json(&json!({ "autch": "x" }))).await.refused(400, "bad-input");
+}
+
+#[tokio::test]
+async fn what_the_agent_does_not_grant_is_refused() {
+    let api = Api::start().await;
+    let path = |session: &str| format!("/v1/sessions/{session}/start");
+    let wishes = json!({ "model": "gpt-nine" });
+    let session = unstarted(&api, &[EXE, "demo-agent"], wishes).await;
+    for _ in 0..2 {
+        let refused = api.post(&path(&session), &json!({})).await;
+        refused.refused(400, "bad-input").says("demo-small");
+    }
+
+    let stubborn = stubborn(&api);
+    let wishes = json!({ "model": "large" });
+    let session = unstarted(&api, &[&stubborn], wishes.clone()).await;
+    let refused = api.post(&path(&session), &json!({})).await;
+    refused.refused(502, "rejected").says("not for you");
+    // As with a session whose agent is started at once, and as with PATCH.
+    let mut new = json!({ "agent": "x", "cwd": api.yard.work(), "command": [stubborn] });
+    let made = api.post_locally("/v1/sessions", &new).await.is(201).body;
+    let plain = format!("/v1/sessions/{}", made["id"].as_str().unwrap());
+    let patch = api.request(reqwest::Method::PATCH, &plain).json(&wishes);
+    api.send(patch).await.refused(502, "rejected").says("not for you");
+    new["model"] = json!("large");
+    let refused = api.post_locally("/v1/sessions", &new).await;
+    refused.refused(502, "rejected").says("not for you");
+}
+
+/// An agent that offers a model and does not give it.
+fn stubborn(api: &Api) -> String {
+    let path = api.yard.work().join("stubborn");
+    let script = r#"#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+  case $line in
+    *'"initialize"'*) said='"result":{"protocolVersion":1,"agentCapabilities":{}}' ;;
+    *'"session/new"'*) said='"result":{"sessionId":"s","models":{"currentModelId":"small","availableModels":[{"modelId":"small","name":"Small"},{"modelId":"large","name":"Large"}]}}' ;;
+    *) said='"error":{"code":-32000,"message":"not for you"}' ;;
+  esac
+  [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
+done
+"#;
+    programs::write(&path, script);
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn an_agent_is_asked_to_log_in_first() {
+    let api = Api::start().await;
+    let command = [EXE, "demo-agent", "--auth", "demo-login"];
+    let session = unstarted(&api, &command, json!({})).await;
+    let path = format!("/v1/sessions/{session}/start");
+
+    let refused = api.post(&path, &json!({})).await.refused(502, "auth");
+    assert!(refused.body["remedy"].as_str().unwrap().contains("demo-login"), "{}", refused.body);
+    let wrong = api.post(&path, &json!({ "auth": "other" })).await.refused(502, "auth");
+    wrong.says("cannot log in: ").says("no such auth method: other");
+    api.post(&path, &json!({ "auth": "demo-login" })).await.is(200);
+    api.prompt(&session, "echo in").await;
+    api.until(&session, |now| now["lastTurn"]["stopReason"] == "end_turn").await;
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_started_says_why() {
+    let api = Api::start().await;
+    let start = async |command: &[&str]| {
+        let session = unstarted(&api, command, json!({})).await;
+        api.post(&format!("/v1/sessions/{session}/start"), &json!({})).await
+    };
+    start(&["/nowhere/agent"]).await.refused(400, "agent-not-found").says("/nowhere/agent");
+    start(&["false"]).await.refused(502, "process-exit");
+}
