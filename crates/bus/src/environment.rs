@@ -24,7 +24,7 @@ const OF_THE_SERVICE: [&str; 6] = [
 ];
 
 /// Which variables a worker sees: ours minus `strip` (or none), plus `set`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     /// Start from Switchyard's own environment instead of from nothing.
     pub inherit: bool,

@@ -1,6 +1,7 @@
-//! ACP for many: `/acp` over HTTP and WebSocket, and lines over TCP and unix sockets.
+//! ACP for many: `/acp` over HTTP and WebSocket, lines over TCP and unix sockets, and the pipes
+//! of the process that the daemon is in.
 //!
-//! In: one client's messages, on whichever of the four ways. Out: the same front for all of
+//! In: one client's messages, on whichever of the five ways. Out: the same front for all of
 //! them, on the daemon's desk. A way in only carries lines; it knows nothing of sessions but
 //! which stream of HTTP a line belongs to.
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 use sessions::desk::Order;
-use sessions::front::{self, FrontSetup, Visitor};
+use sessions::front::{self, Visitor};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -49,9 +50,7 @@ async fn serve<R, W>(
     let stop = CancellationToken::new();
     let _open = daemon.metrics.stream(format!("acp-{way}"));
     let visitor = visitor(&daemon, &principal, agent, way);
-    let setup = FrontSetup::Desk { desk: daemon.desk.clone(), visitor };
-    let yard = daemon.desk.yard().clone();
-    let serving = front::serve(yard, setup, reader, writer, stop.clone());
+    let serving = front::serve(daemon.desk.clone(), visitor, reader, writer, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
         // Before what came in the same moment.
@@ -62,6 +61,23 @@ async fn serve<R, W>(
     }
     stop.cancel();
     serving.await;
+}
+
+/// Serves the one whom the daemon is there for, in its own process, until that one leaves or
+/// `stop` is cancelled. Its sessions are made of `order`, and what runs in them ends with it.
+pub async fn serve_alone<R, W>(
+    daemon: &Arc<Daemon>,
+    principal: &Principal,
+    order: Order,
+    (reader, writer): (R, W),
+    stop: CancellationToken,
+) where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let visitor = visitor(daemon, principal, None, "stdio");
+    let visitor = Visitor { order, is_alone: true, ..visitor };
+    front::serve(daemon.desk.clone(), visitor, reader, writer, stop).await;
 }
 
 fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &str) -> Visitor {
@@ -87,5 +103,6 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
         quota: (!principal.is_local).then(|| daemon.load.hold_messages(&principal.name)),
         places: daemon.load.requests(&principal.name),
         revoked: principal.revoked.clone(),
+        is_alone: false,
     }
 }

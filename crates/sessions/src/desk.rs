@@ -12,6 +12,7 @@ mod order;
 mod room;
 mod starting;
 mod status;
+mod waking;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,19 +26,18 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use wire::{Category, Fault, Json, SessionId};
 
-use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
-use crate::made_of::MadeOf;
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
-use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
+use crate::session::{Phase, SessionError, SessionHandle};
 use crate::yard::Yard;
 
 use room::Room;
 
 pub use order::{Maker, Order, WantedAgent};
 pub use status::Status;
+pub(crate) use waking::Again;
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
@@ -258,7 +258,7 @@ impl Desk {
         let command = self.command(order, policy.mode).await?;
         let notes = order.notes();
         let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
-        Ok(Terms { slot, policy, services: ServedBy::Switchyard, notes })
+        Ok(Terms { slot, policy, notes })
     }
 
     /// How the agent is started that an order wants.
@@ -285,34 +285,6 @@ impl Desk {
         }
     }
 
-    /// A session by its id, woken if it is only in the log.
-    pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
-        let (handle, _) = self.seated(id).await?;
-        Ok(handle)
-    }
-
-    /// As [`session`](Self::session), with where its agent is started.
-    async fn seated(&self, id: SessionId) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
-        loop {
-            self.check_open()?;
-            let seat = self.seats().entry(id).or_default().clone();
-            self.make_room();
-            let seated = match seat.0.get_or_try_init(|| self.wake(id)).await {
-                Ok(seated) => seated,
-                Err(error) => {
-                    self.remove(id, &seat);
-                    return Err(error);
-                }
-            };
-            if !seated.handle.is_over() {
-                return Ok((seated.handle.clone(), seated.slot.clone()));
-            }
-            // Its claim must be free before it can be woken.
-            seated.handle.ended().await;
-            self.remove(id, &seat);
-        }
-    }
-
     /// The handle of a session that is awake.
     pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
         let seat = self.seats().get(&id)?.clone();
@@ -325,6 +297,12 @@ impl Desk {
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
         let seat = self.seats().get(&id)?.clone();
         Some(seat.0.get()?.handle.phase())
+    }
+
+    /// Where the agent of a session that is awake runs, if it does.
+    pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
+        let seat = self.seats().get(&id)?.clone();
+        Some(seat.0.get()?.slot.clone())
     }
 
     pub fn n_live(&self) -> usize {
@@ -346,22 +324,6 @@ impl Desk {
                 acted => return Ok(acted?),
             }
         }
-    }
-
-    async fn wake(&self, id: SessionId) -> Result<Seated, DeskError> {
-        let record = self.record(id).await?;
-        let details = Details::read(&record);
-        let made_of = MadeOf::read(&*self.yard.log, &record).await?;
-        let order = Order::again(&record, &details, &made_of);
-        let policy = self.policy(details.permissions);
-        let command = self.command(&order, policy.mode).await?;
-        let notes = open::Notes::default();
-        let slot = self.slot(command, None, order.wishes.model.as_deref()).await;
-        let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
-        let taken = open::take(&self.yard, id).await?;
-        let handle = open::woken(&self.yard, &terms, taken)?;
-        tracing::info!(session = %id, "session woken");
-        Ok(Seated { handle, slot })
     }
 
     pub async fn record(&self, id: SessionId) -> Result<SessionRecord, DeskError> {

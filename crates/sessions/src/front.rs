@@ -1,11 +1,13 @@
 //! Switchyard in ACP's agent role, towards one client on a pair of byte streams.
 //!
 //! In: what an editor sends. Out: everything that the backing agent offers, byte for byte,
-//! and from the log what it lacks: `session/list`, `load`, `resume`, `close`, `delete`. The
-//! front never speaks to the agent about a turn; it prompts the session and reads its log.
+//! and from the log what it lacks: `session/list`, `load`, `resume`, `fork`, `close`, `delete`.
+//! The sessions are those of a desk, where others may have them open as well. The front never
+//! speaks to the agent about a turn; it prompts the session and reads its log.
 //!
 //! Always true: an answer to a prompt is sent after every update of its turn. A request
-//! that waits for the agent never holds up the next message of the client.
+//! that waits for the agent never holds up the next message of the client. Closing a session
+//! that somebody else has open only takes this client out of it.
 
 mod feed;
 mod introduction;
@@ -17,12 +19,10 @@ mod stray;
 mod visit;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Deserialize;
 use serde_json::Value;
-use store::ReadBudget;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -30,10 +30,8 @@ use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
 use crate::desk::{Desk, Presence};
-use crate::host::{AgentCommand, Host, HostError, HostSlot};
-use crate::permission::Policy;
+use crate::host::{Host, HostError};
 use crate::session::SessionHandle;
-use crate::yard::Yard;
 use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
 use wire::Fault;
@@ -49,21 +47,11 @@ fn check(message: &Message) -> Result<(), RpcError> {
     wire::check_unambiguous(message.body()).map_err(RpcError::invalid_params)
 }
 
-/// What a front is to be.
-#[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each client")]
-pub enum FrontSetup {
-    /// In front of an agent of its own, which ends when the client leaves.
-    Own { agent: AgentCommand, policy: Policy, additional_directories: Vec<PathBuf> },
-    /// In front of the sessions of a desk, which others use as well.
-    Desk { desk: Arc<Desk>, visitor: Visitor },
-}
-
-/// Serves one client until it closes its side or `stop` is cancelled. An agent of its own
-/// and the turns that run there end with it. Sessions stay in the log.
+/// Serves one client until it closes its side or `stop` is cancelled. What it has begun goes on
+/// without it, unless the desk is its alone.
 pub async fn serve<R, W>(
-    yard: Yard,
-    setup: FrontSetup,
+    desk: Arc<Desk>,
+    visitor: Visitor,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -71,29 +59,13 @@ pub async fn serve<R, W>(
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (budget, quota, places) = match &setup {
-        FrontSetup::Own { .. } => (ReadBudget::default(), None, RequestPlaces::default()),
-        FrontSetup::Desk { visitor, .. } => {
-            (visitor.budget.clone(), visitor.quota.clone(), visitor.places.clone())
-        }
-    };
-    let limits = yard.settings.client_connection();
+    let limits = desk.yard().settings.client_connection();
+    let quota = visitor.quota.clone();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
-    let (own, visit) = match setup {
-        FrontSetup::Own { agent, policy, additional_directories } => {
-            (Some(Own { agent, policy, additional_directories }), None)
-        }
-        FrontSetup::Desk { desk, visitor } => (None, Some(Visit::new(desk, visitor))),
-    };
     let front = Arc::new(Front {
-        yard,
-        own,
-        visit,
-        budget,
-        places,
+        visit: Visit::new(desk, visitor),
         initialized: OnceLock::new(),
         client,
-        slot: OnceLock::new(),
         last_host: Mutex::new(None),
         sessions: Mutex::default(),
         running: Mutex::default(),
@@ -123,26 +95,11 @@ pub async fn serve<R, W>(
     front.shut_down().await;
 }
 
-/// The agent that belongs to this client alone.
-struct Own {
-    agent: AgentCommand,
-    policy: Policy,
-    /// Of every new session, beside those that the client names.
-    additional_directories: Vec<PathBuf>,
-}
-
 struct Front {
-    yard: Yard,
-    /// Either this or `visit` is there.
-    own: Option<Own>,
-    visit: Option<Visit>,
-    budget: ReadBudget,
-    places: RequestPlaces,
+    visit: Visit,
     client: Connection,
     /// What the client offers and takes; set by `initialize`.
     initialized: OnceLock<Abilities>,
-    /// Where an agent of its own runs; set by `initialize`.
-    slot: OnceLock<Arc<HostSlot>>,
     /// Whose stray messages are being passed on.
     last_host: Mutex<Option<Arc<Host>>>,
     /// By the id that the client uses.
@@ -162,8 +119,8 @@ struct Open {
     feed: AbortHandle,
     /// What the agent said when the session was opened.
     answer: Json,
-    /// At a desk: others can see that somebody has it open.
-    _presence: Option<Arc<Presence>>,
+    /// Others can see that somebody has it open.
+    _presence: Arc<Presence>,
 }
 
 impl Front {
@@ -247,7 +204,7 @@ impl Front {
         F: Future<Output = Outcome> + Send + 'static,
     {
         let place = tokio::select! {
-            place = self.places.take() => place,
+            place = self.visit.visitor.places.take() => place,
             () = self.client.stalled() => return,
         };
         let front = self.clone();
@@ -263,36 +220,19 @@ impl Front {
         self.running().retain(|_, task| !task.is_finished());
     }
 
-    /// Reads `initialize` and decides how the agent will be started.
+    /// Reads `initialize`, all of which is for us: agents are told what Switchyard can do.
     fn prepare(&self, message: &Message) -> Result<(), RpcError> {
         let params = message.body_json();
         if !introduction::names_a_version(&params) {
             return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
         }
-        // Both sides get version 1, whatever was asked for: the one that Switchyard speaks.
-        let params = wire::set_member(&params, &["protocolVersion"], &Json::trusted("1"))
-            .map_err(RpcError::invalid_params)?;
-        if let Some(own) = &self.own {
-            self.slot.get_or_init(|| {
-                Arc::new(HostSlot::new(
-                    own.agent.clone(),
-                    self.yard.setup.clone(),
-                    self.yard.settings.clone(),
-                    params,
-                ))
-            });
-        }
-        self.initialized.get_or_init(|| Abilities::read(&message.body_json()));
+        self.initialized.get_or_init(|| Abilities::read(&params));
         Ok(())
     }
 
     async fn initialize(self: Arc<Self>, _: Message) -> Outcome {
-        let answer = match &self.visit {
-            Some(visit) => visit.introduction().await?,
-            None => self.host().await?.initialized().clone(),
-        };
-        introduction::with_own_capabilities(&answer, self.visit.is_some())
-            .map_err(RpcError::internal)
+        let answer = self.introduction().await?;
+        introduction::with_own_capabilities(&answer).map_err(RpcError::internal)
     }
 
     async fn prompt(self: &Arc<Self>, message: Message) {
@@ -305,16 +245,16 @@ impl Front {
             let error = RpcError::invalid_params("`prompt` is not a list of content blocks");
             return self.respond(&id, Err(error)).await;
         }
-        if let Err(error) = self.may_act() {
+        if let Err(error) = self.visit.may_act() {
             return self.respond(&id, Err(error)).await;
         }
-        let params = match self.is_local() {
+        let params = match self.visit.is_local() {
             true => params,
             false => listed::members(&params, listed::OF_PROMPT),
         };
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
-        if let Err(error) = open.handle.prompt(turn, params, self.by()).await {
+        if let Err(error) = open.handle.prompt(turn, params, self.visit.by()).await {
             // Whoever takes the prompt out answers it.
             if open.prompts.take(turn).is_some() {
                 self.respond(&id, Err(RpcError::invalid_request(error))).await;
@@ -324,8 +264,8 @@ impl Front {
 
     async fn cancel(&self, message: &Message) -> Result<(), RpcError> {
         let open = self.scoped(message).ok_or_else(|| no_such_session(message))?;
-        self.may_act()?;
-        open.handle.cancel_soon(self.by()).await.map_err(RpcError::internal)
+        self.visit.may_act()?;
+        open.handle.cancel_soon(self.visit.by()).await.map_err(RpcError::internal)
     }
 
     /// Everything else goes to the agent as it is.
@@ -334,35 +274,30 @@ impl Front {
         let session = session_of(&params);
         let params = self.passed_on(method, params, session.is_some())?;
         let Some(session) = session else {
-            self.may_act()?;
+            self.visit.may_act()?;
             let host = self.host().await?;
             return host.connection().call(method, &params).await.map_err(refusal);
         };
         let Some(open) = self.open_session(&session) else {
             return Err(no_such_session(&message));
         };
-        self.may_act()?;
-        if let Some(visit) = &self.visit {
-            visit.may_set(method, &params)?;
-            if method == "session/fork" {
-                return self.visit_fork(visit, &message).await;
-            }
+        self.visit.may_act()?;
+        self.visit.may_set(method, &params)?;
+        if method == "session/fork" {
+            return self.fork_session(&open).await;
         }
         let outcome = open.handle.pass(method, &params).await.map_err(RpcError::internal)?;
         if method.starts_with("session/set_") && outcome.is_ok() {
             let _ = open.handle.note_setting(method, &params).await;
         }
-        match outcome {
-            Ok(answer) if method == "session/fork" => self.adopt(&message, answer).await,
-            outcome => outcome,
-        }
+        outcome
     }
 
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
         let params = message.body_json();
         let is_scoped = session_of(&params).is_some();
         let passed_on = self.passed_on(message.method(), params, is_scoped);
-        let (Ok(()), Ok(params)) = (self.may_act(), passed_on) else { return };
+        let (Ok(()), Ok(params)) = (self.visit.may_act(), passed_on) else { return };
         if is_scoped {
             if let Some(open) = self.scoped(message) {
                 let _ = open.handle.tell(message.method(), &params).await;
@@ -386,7 +321,7 @@ impl Front {
         let raw = params.request_id.as_str();
         let prompt = self.sessions().values().find(|open| open.prompts.has(raw)).cloned();
         if let Some(open) = prompt {
-            let _ = open.handle.cancel_soon(self.by()).await;
+            let _ = open.handle.cancel_soon(self.visit.by()).await;
             return;
         }
         let found = self.running().keys().find(|id| id.as_str() == raw).cloned();
@@ -399,45 +334,21 @@ impl Front {
         }
     }
 
-    /// Whether the client is the daemon's own user, or has an agent of its own.
-    fn is_local(&self) -> bool {
-        self.visit.as_ref().is_none_or(|visit| visit.visitor.may_run_commands)
-    }
-
     /// What agents have beside ACP may be a way to run anything, and what is about no session is
     /// about the process, in which others may have sessions as well.
     fn passed_on(&self, method: &str, params: Json, is_scoped: bool) -> Result<Json, RpcError> {
-        if self.is_local() {
+        if self.visit.is_local() {
             return Ok(params);
         }
         let listed = is_scoped.then(|| listed::of_request(method, &params)).flatten();
         listed.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
     }
 
-    /// The running agent; started again if it died.
+    /// An agent that belongs to no session yet, started if need be.
     async fn host(&self) -> Result<Arc<Host>, RpcError> {
-        let host = match (&self.visit, self.slot.get()) {
-            (Some(visit), _) => visit.host().await?,
-            (None, Some(slot)) => slot.host().await.map_err(|error| explain(&error))?,
-            (None, None) => return Err(RpcError::invalid_request("`initialize` comes first")),
-        };
+        let host = self.visit.host().await?;
         self.follow_stray(&host);
         Ok(host)
-    }
-
-    /// Who the client is, as the log names it.
-    fn by(&self) -> &str {
-        self.visit.as_ref().map_or("client", |visit| &visit.visitor.by)
-    }
-
-    /// Whether the client is asked nothing.
-    fn only_listens(&self) -> bool {
-        let visitor = self.visit.as_ref().map(|visit| &visit.visitor);
-        visitor.is_some_and(|visitor| visitor.is_observer || visitor.is_worker)
-    }
-
-    fn may_act(&self) -> Result<(), RpcError> {
-        self.visit.as_ref().map_or(Ok(()), Visit::may_act)
     }
 
     fn scoped(&self, message: &Message) -> Option<Open> {

@@ -32,7 +32,7 @@ use routes::{Routes, dispatch};
 pub use slot::{HostError, HostSlot};
 
 /// An agent as a command line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     /// What users and rules call it.
     pub name: String,

@@ -4,7 +4,7 @@
 //! agent knows it, and the agent's own answer. Nothing is left in the log when the agent
 //! refuses a new session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,16 +13,15 @@ use wire::event::{ResumeWay, SessionCreated, SessionResumed};
 use wire::{Category, Fault, Json, RpcError, Seq, SessionId, codes};
 
 use crate::budget::{Budget, Limits};
+use crate::desk::Order;
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
-use crate::link::{self, Early, Known, Link, LinkError, Linked};
+use crate::link::{self, Known, Link, LinkError, Linked};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
-use crate::session::{
-    ChooseError, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
-};
+use crate::session::{ChooseError, RootsError, SessionHandle, SessionSetup, reseed_preamble};
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
 use bus::connection::CallError;
@@ -32,7 +31,6 @@ use bus::connection::CallError;
 pub struct Terms {
     pub slot: Arc<HostSlot>,
     pub policy: Policy,
-    pub services: ServedBy,
     pub notes: Notes,
 }
 
@@ -74,6 +72,33 @@ pub struct Taken {
     pub record: SessionRecord,
     made_of: MadeOf,
     claim: Claim,
+    /// What is not as it was when the session was last opened, for the report.
+    changed: Vec<String>,
+}
+
+impl Taken {
+    /// From now on the session is made of what an order says that opens it again.
+    pub(crate) async fn renew(&mut self, yard: &Yard, again: &Order) -> Result<(), OpenError> {
+        let new_params = again.params_again(&self.made_of.new_params);
+        let now = Place::checked(yard, &new_params)?.cwd;
+        let before = Place::read(&self.made_of.new_params).map(|place| place.cwd);
+        if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
+            let (before, now) = (before.display(), now.display());
+            self.changed.push(format!("cwd_changed: it was {before} and is {now}"));
+        }
+        self.made_of.new_params = new_params;
+        let mut details = Details::read(&self.record);
+        details.permissions = again.permissions.or(details.permissions);
+        let origin = Some(self.made_of.to_origin(details.made_by.clone()));
+        self.record.details = details.to_json();
+        let details = Some(self.record.details.clone());
+        let changes = Changes { origin, details, ..Changes::default() };
+        Ok(yard.log.update(self.record.id, changes).await?)
+    }
+}
+
+fn is_same_dir(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -95,15 +120,19 @@ pub enum OpenError {
 /// The directories of a session, from its `session/new` params.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Place {
-    cwd: PathBuf,
+pub(crate) struct Place {
+    pub(crate) cwd: PathBuf,
     #[serde(default)]
-    additional_directories: Vec<PathBuf>,
+    pub(crate) additional_directories: Vec<PathBuf>,
 }
 
 impl Place {
-    fn read(yard: &Yard, params: &Json) -> Result<Self, OpenError> {
-        let place: Self = params.read().map_err(|error| OpenError::BadPlace(error.to_string()))?;
+    pub(crate) fn read(params: &Json) -> Result<Self, OpenError> {
+        params.read().map_err(|error| OpenError::BadPlace(error.to_string()))
+    }
+
+    fn checked(yard: &Yard, params: &Json) -> Result<Self, OpenError> {
+        let place = Self::read(params)?;
         if let Some(path) = place.all().find(|path| !path.is_absolute()) {
             let why = format!("`{}` is not an absolute path", path.display());
             return Err(OpenError::BadPlace(why));
@@ -123,7 +152,7 @@ impl Place {
 
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::read(yard, params)?;
+    Place::checked(yard, params)?;
     let observers = &yard.settings.observers;
     // What stands ready has its id already.
     let prepared = match terms.notes.id {
@@ -146,7 +175,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
             (id, observer::within(observers.trace_of(params), opening).await?)
         }
     };
-    let opened = begin(yard, terms, id, params, Some(link), None).await?;
+    let opened = begin(yard, terms, id, params, Some(link)).await?;
     if let Err(error) = grant(&opened.handle, &terms.slot, &terms.notes.wishes).await {
         terms.slot.shut_down().await;
         let _ = opened.handle.finish().await;
@@ -176,39 +205,15 @@ pub async fn grant(
 
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::read(yard, params)?;
+    Place::checked(yard, params)?;
     let id = terms.notes.id.unwrap_or_else(mint::session_id);
-    begin(yard, terms, id, params, None, None).await
+    begin(yard, terms, id, params, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
 pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
-    let Taken { record, made_of, claim } = taken;
-    let place = Place::read(yard, &made_of.new_params)?;
-    start(yard, terms, record, claim, &place, None)
-}
-
-/// The agent has forked `parent`; its new session becomes one of ours.
-pub(crate) async fn forked(
-    yard: &Yard,
-    terms: &Terms,
-    params: &Json,
-    agent_session: String,
-    answer: Json,
-    parent: &str,
-) -> Result<Opened, OpenError> {
-    let host = terms.slot.host().await?;
-    let id = mint::session_id();
-    let messages = host.routes().add(&agent_session, id.as_str()).ok_or(LinkError::SameSession)?;
-    let link = Link {
-        host,
-        agent_session,
-        messages,
-        early: Early::default(),
-        answer,
-        how: ResumeWay::New,
-    };
-    begin(yard, terms, id, params, Some(link), Some(parent)).await
+    let place = Place::checked(yard, &taken.made_of.new_params)?;
+    start(yard, terms, taken, &place, None)
 }
 
 async fn begin(
@@ -217,9 +222,8 @@ async fn begin(
     id: SessionId,
     params: &Json,
     link: Option<Link>,
-    parent: Option<&str>,
 ) -> Result<Opened, OpenError> {
-    let place = Place::read(yard, params)?;
+    let place = Place::checked(yard, params)?;
     let agent = terms.slot.command();
     let preface = preface::of(&terms.notes, agent, params, &place.cwd).await;
     let made_of = MadeOf { new_params: params.clone(), preface };
@@ -237,7 +241,7 @@ async fn begin(
         agent: agent.name.clone(),
         command: agent.argv(),
         cwd: place.cwd.to_string_lossy().into_owned(),
-        forked_from: parent.map(str::to_owned),
+        forked_from: None,
         at: None,
         by: terms.notes.made_by.clone(),
     };
@@ -253,9 +257,10 @@ async fn begin(
         return Err(StoreError::NoSuchSession(id).into());
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
-    let preface = made_of.preface;
+    let preface = made_of.preface.clone();
     let linked = link.map(|link| Linked { link, resumed: None, preamble: None, preface });
-    let handle = match start(yard, terms, record, claim, &place, linked) {
+    let taken = Taken { record, made_of, claim, changed: Vec::new() };
+    let handle = match start(yard, terms, taken, &place, linked) {
         Ok(handle) => handle,
         Err(error) => {
             // Nothing was said in it yet.
@@ -298,7 +303,7 @@ pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
     yard.renew(&record).await?;
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
     let made_of = MadeOf::read(&*yard.log, &record).await?;
-    Ok(Taken { record, made_of, claim })
+    Ok(Taken { record, made_of, claim, changed: Vec::new() })
 }
 
 /// What the session was made of, when its agent is started.
@@ -307,53 +312,20 @@ pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenEr
     Ok(MadeOf::read(&*yard.log, &record).await?)
 }
 
-/// Brings an earlier session back. `params` replace those of its `session/new`.
-pub async fn earlier(
-    yard: &Yard,
-    terms: &Terms,
-    taken: Taken,
-    params: Option<Json>,
-) -> Result<Opened, OpenError> {
-    let Taken { record, mut made_of, claim } = taken;
-    let details = Details::read(&record);
-    let before = Place::read(yard, &made_of.new_params).map(|place| place.cwd).ok();
-    if let Some(params) = params {
-        made_of.new_params = with_servers(params, &made_of.new_params);
-        Place::read(yard, &made_of.new_params)?;
-        let origin = Some(made_of.to_origin(details.made_by.clone()));
-        yard.log.update(record.id, Changes { origin, ..Changes::default() }).await?;
-    }
-    let place = Place::read(yard, &made_of.new_params)?;
+/// Brings an earlier session back, in an agent that is started for it.
+pub async fn earlier(yard: &Yard, terms: &Terms, taken: Taken) -> Result<Opened, OpenError> {
+    let record = &taken.record;
+    let details = Details::read(record);
+    let place = Place::checked(yard, &taken.made_of.new_params)?;
     let host = terms.slot.host().await?;
-    let known = Known::of(record.agent_session.clone(), &details, &made_of);
+    let known = Known::of(record.agent_session.clone(), &details, &taken.made_of);
     let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
-    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
-    if let (Some(before), Some(report)) = (before, &mut linked.resumed)
-        && before != place.cwd
-    {
-        let (before, now) = (before.display(), place.cwd.display());
-        report.changed.push(format!("cwd_changed: it was {before} and is {now}"));
-    }
+    let linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
     let cursor = record.head;
     let answer = linked.link.answer.clone();
     let resumed = linked.resumed.clone();
-    let handle = start(yard, terms, record, claim, &place, Some(linked))?;
+    let handle = start(yard, terms, taken, &place, Some(linked))?;
     Ok(Opened { handle, answer, cursor, resumed })
-}
-
-/// `session/resume` may leave the MCP servers out; `session/new` and `load` must name them.
-fn with_servers(params: Json, earlier: &Json) -> Json {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Servers {
-        mcp_servers: Option<Json>,
-    }
-    let servers = |params: &Json| params.read::<Servers>().ok()?.mcp_servers;
-    if servers(&params).is_some() {
-        return params;
-    }
-    let servers = servers(earlier).unwrap_or_else(|| Json::trusted("[]"));
-    wire::set_member(&params, &["mcpServers"], &servers).unwrap_or(params)
 }
 
 /// Gives `host` the session back: its conversation, its settings, and what to tell it if
@@ -413,20 +385,20 @@ fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, O
 fn start(
     yard: &Yard,
     terms: &Terms,
-    record: SessionRecord,
-    claim: Claim,
+    taken: Taken,
     place: &Place,
     linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
     // This session is there, so nobody else will want it.
     terms.slot.discard_prepared();
+    let Taken { record, claim, changed, .. } = taken;
     let setup = SessionSetup {
         record,
         claim,
+        changed,
         slot: terms.slot.clone(),
         policy: terms.policy.clone(),
         roots: place.all().cloned().collect(),
-        services: terms.services,
     };
     Ok(SessionHandle::start(yard, setup, linked)?)
 }

@@ -57,16 +57,17 @@ pub(crate) struct SessionSetup {
     pub(crate) policy: Policy,
     /// The working directory first, then the additional ones.
     pub(crate) roots: Vec<PathBuf>,
-    pub(crate) services: ServedBy,
+    /// What is not as it was, for the report of how the agent got the session back.
+    pub(crate) changed: Vec<String>,
 }
 
-/// Who reads files and runs commands for the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServedBy {
-    /// Switchyard, inside the session's roots.
-    Switchyard,
-    /// The attached client, as it said in `initialize`.
-    Client,
+/// What of an agent's requests an attached client answers, beside questions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Serves {
+    /// Files, which it may have open and changed.
+    pub files: bool,
+    /// What is none of ACP's, and nobody here knows.
+    pub others: bool,
 }
 
 /// What a session is doing.
@@ -117,7 +118,7 @@ impl WeakHandle {
     }
 }
 
-/// A client that answers questions and, if it said so, serves files and terminals.
+/// A client that answers questions and, if it said so, serves files.
 #[derive(Debug)]
 pub struct Attachment {
     /// Requests of the agent that this client is to answer.
@@ -189,7 +190,7 @@ pub struct Offer {
 struct Client {
     id: u64,
     calls: mpsc::Sender<ClientCall>,
-    serves_files: bool,
+    serves: Serves,
 }
 
 /// A request that a client makes of the agent.
@@ -351,17 +352,16 @@ impl SessionHandle {
 
     /// Makes the caller one of those who answer questions, until the attachment is dropped.
     pub async fn attach(&self) -> Result<Attachment, SessionError> {
-        self.attach_as(false).await
+        self.attach_as(Serves::default()).await
     }
 
-    /// As [`attach`](Self::attach); a client that `serves_files` is asked for them even where
-    /// Switchyard could serve them, because it may have them open and changed.
-    pub async fn attach_as(&self, serves_files: bool) -> Result<Attachment, SessionError> {
+    /// As [`attach`](Self::attach); what the client `serves`, it is asked for, and not Switchyard.
+    pub async fn attach_as(&self, serves: Serves) -> Result<Attachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed);
         let (sender, calls) = mpsc::channel(MAX_COMMANDS);
-        let client = Client { id, calls: sender, serves_files };
+        let client = Client { id, calls: sender, serves };
         self.ask(|done| Command::Attach { client, done }).await?;
         let commands = self.commands.clone();
         Ok(Attachment { calls, _guard: AttachmentGuard { commands, id } })

@@ -1,35 +1,42 @@
 //! `switchyard acp`: an ACP agent on stdin and stdout, for editors.
+//!
+//! The daemon serves the editor: the one that runs, to which lines are only carried, or one that
+//! is started in this process, for the editor alone. Either way it is the same front.
 
 mod refusing;
 mod there;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use sessions::front::{self, FrontSetup};
-use sessions::yard::Yard;
+use server::principal::Principal;
+use sessions::desk::Order;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::AcpArgs;
 use crate::config::Config;
-use crate::launching::{Wanted, agent_command};
+use crate::config_serve::Warm;
+use crate::launching::name_of;
 use crate::native::NATIVE;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
-use crate::{control, stdio, world};
+use crate::run::environment;
+use crate::serve::own::OwnDaemon;
+use crate::worker::is_worker;
+use crate::{stdio, world};
 pub(crate) use refusing::refuse;
 
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    match prepared(&args, &config).await {
-        Ok(Prepared::There(socket)) => {
-            there::serve(socket, config.settings().client_line_bytes, stop).await
-        }
-        Ok(Prepared::Here { yard, setup }) => {
-            let _listening = control::listen(&config.home.run, &yard)?;
-            let (reader, writer) = stdio::open();
-            front::serve(yard, setup, reader, writer, stop).await;
+    let max_line_bytes = config.settings().client_line_bytes;
+    match prepared(&args, config).await {
+        Ok(Prepared::There(socket)) => there::serve(socket, max_line_bytes, stop).await,
+        Ok(Prepared::Here(own, order)) => {
+            let (daemon, editor) = (own.daemon(), editor());
+            server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
+            own.end().await;
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => Err(refuse(failure, &stop).await),
@@ -37,38 +44,58 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
 }
 
 /// What an editor is served with.
-#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Prepared {
-    There(there::Socket),
-    Here { yard: Yard, setup: FrontSetup },
+    There(Box<there::Socket>),
+    Here(OwnDaemon, Box<Order>),
 }
 
-async fn prepared(args: &AcpArgs, config: &Config) -> Result<Prepared, Failure> {
+async fn prepared(args: &AcpArgs, mut config: Config) -> Result<Prepared, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
-    let name = args.name.as_deref().or(args.agent.agent.as_deref());
-    // Whoever names nothing gets the agent that is always there.
-    let name = name.or_else(|| args.command.is_empty().then_some(NATIVE));
-    if let Some(name) = name.filter(|_| args.command.is_empty()) {
-        crate::agents::check(name, config)?;
+    let order = order(args, &cwd)?;
+    if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
+        crate::agents::check(name, &config)?;
     }
+    // Rules of this run are between this process and the agent.
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
-    if let Some(daemon) = Daemon::find_for(config).filter(|_| is_plain && !args.no_daemon) {
-        return Ok(Prepared::There(there::open(args, name, config, &daemon, &cwd).await?));
+    if let Some(daemon) = Daemon::find_for(&config).filter(|_| is_plain && !args.no_daemon) {
+        let socket = there::open(&order, &config, &daemon).await?;
+        return Ok(Prepared::There(Box::new(socket)));
     }
-    let add_dirs = args.agent.add_dirs()?;
-    let policy = world::policy(config, &args.permissions)?;
-    let wanted = Wanted {
-        name,
-        command: &args.command,
-        cwd: &cwd,
-        permissions: world::runtime_mode(policy.mode),
-        add_dirs: &add_dirs,
-        model: None,
+    let policy = world::policy(&config, &args.permissions)?;
+    // An editor has few sessions; it need not pay for agents that it may never ask for.
+    config.file.warm = Warm::none();
+    let own = OwnDaemon::start(config, policy).await?;
+    Ok(Prepared::Here(own, Box::new(order)))
+}
+
+/// Who is served here. An agent that runs this has its own Switchyard, where it may do as it
+/// likes; the record says that it is no person.
+fn editor() -> Principal {
+    let local = Principal::local();
+    match is_worker() {
+        true => Principal { name: Principal::worker().name, ..local },
+        false => local,
+    }
+}
+
+/// What the sessions of this editor are to be made of. Whoever names nothing gets the agent that
+/// is always there.
+fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
+    let name = args.name.clone().or_else(|| args.agent.agent.clone());
+    let usual = || match args.command.is_empty() {
+        true => NATIVE.to_owned(),
+        false => name_of(&args.command),
     };
-    let agent = agent_command(config, &wanted).await?;
-    let yard = world::open_yard(config).await?;
-    let setup = FrontSetup::Own { agent, policy, additional_directories: add_dirs };
-    Ok(Prepared::Here { yard, setup })
+    let env = environment();
+    Ok(Order {
+        agent: Some(name.unwrap_or_else(usual)),
+        command: args.command.clone(),
+        cwd: cwd.to_owned(),
+        additional_directories: args.agent.add_dirs()?,
+        env: env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
+        permissions: args.permissions.mode(),
+        ..Order::default()
+    })
 }
 
 pub(crate) fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chat::{ChatError, Left, Start, Wanted};
 use serde_json::{Map, Value, json};
+use sessions::permission::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli_chat::ChatArgs;
@@ -40,7 +41,8 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
         Some(daemon) => (daemon.client().clone(), None),
         None => {
             let spinner = Spinner::start("opening the log …");
-            let own = OwnDaemon::start(config).await?;
+            let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+            let own = OwnDaemon::start(config, policy).await?;
             drop(spinner);
             let remark = "no daemon runs: sessions run in this process, and rest when you leave";
             wanted.remark = Some(remark.to_owned());

@@ -53,6 +53,11 @@ pub(crate) struct Warm {
 }
 
 impl Warm {
+    /// For a process that runs what it was started for, and nothing that it may not need.
+    pub(crate) fn none() -> Self {
+        Self { workers: Some(0), ..Self::default() }
+    }
+
     pub(crate) fn settings(&self, shared_cwd: PathBuf) -> WarmSettings {
         let default = WarmSettings::default();
         WarmSettings {

@@ -194,7 +194,7 @@ fn own_program() -> Result<OsString, Failure> {
 
 /// What to call an agent that is given as a command: its program, or what a launcher is to
 /// launch.
-fn name_of(command: &[OsString]) -> String {
+pub(crate) fn name_of(command: &[OsString]) -> String {
     const LAUNCHERS: [&str; 10] =
         ["node", "npx", "bunx", "bun", "deno", "uvx", "python", "python3", "sh", "env"];
     let base = |word: &OsString| {

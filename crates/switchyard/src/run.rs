@@ -19,7 +19,6 @@ use sessions::details::Details;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::options::Wishes;
-use sessions::session::ServedBy;
 use sessions::yard::Yard;
 use store::SessionRecord;
 use wire::Json;
@@ -119,7 +118,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     let instructions = args.system_prompt.clone();
     // What is wished for is set later, when the agent's questions can be heard.
     let notes = Notes { made_by, limits, instructions, ..Notes::default() };
-    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
+    let terms = Terms { slot: slot.clone(), policy, notes };
     let is_new = earlier.is_none();
     let _listening = control::listen(&config.home.run, &yard)?;
 
@@ -242,7 +241,7 @@ async fn open_session(
         Some(record) => {
             let taken = open::take(yard, record.id).await?;
             let before = Details::read(&taken.record).budget.limits();
-            let opened = open::earlier(yard, terms, taken, None).await?;
+            let opened = open::earlier(yard, terms, taken).await?;
             let limits = terms.notes.limits;
             if !limits.is_empty() {
                 opened.handle.set_limits(limits.or(before), "run").await?;

@@ -69,7 +69,9 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = doors.bases_elsewhere(&wanted);
     let bases = (doors.page_base(), elsewhere.clone());
-    let daemon = assemble(&config, &wanted, bases, &metrics).await?;
+    // The configuration's rules are the yard's, which follows their file.
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+    let daemon = assemble(&config, &wanted, policy, bases, &metrics).await?;
     let open_design = &config.file.open_design;
     daemon.set_open_design(open_design.with(&args, config.file.permissions.chosen_mode()));
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
@@ -127,6 +129,7 @@ pub(crate) async fn serve(
 async fn assemble(
     config: &Arc<Config>,
     wanted: &Wanted,
+    policy: Policy,
     (base, elsewhere): (String, Vec<String>),
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
@@ -137,8 +140,6 @@ async fn assemble(
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
-    // The configuration's rules are the yard's, which follows their file.
-    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
     world::make_private_dir(&shared_cwd)?;

@@ -17,6 +17,9 @@ const MAX_ENDS: u32 = 40;
 /// It may just be opening.
 const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
+/// Whoever gives turns no time waits no longer for one that does not heed its cancel, either.
+const MOMENT: Duration = Duration::from_secs(2);
+
 impl Desk {
     /// Cancels what runs in the session, if it is awake. Refused if another process has it: nothing
     /// that runs there is heard of here.
@@ -120,10 +123,14 @@ impl Desk {
         for seated in &seated {
             let _ = seated.handle.cancel_soon("shutdown").await;
         }
-        for seated in &seated {
-            let within = self.yard.settings.cancel_grace;
-            let _ = tokio::time::timeout(within, seated.handle.cancel("shutdown")).await;
-        }
+        let all_cancelled = async {
+            for seated in &seated {
+                let _ = seated.handle.cancel("shutdown").await;
+            }
+        };
+        let patience = self.yard.settings.cancel_grace;
+        let within = if grace.is_zero() { patience.min(MOMENT) } else { patience };
+        let _ = tokio::time::timeout(within, all_cancelled).await;
         // All at once: each may take its whole ladder.
         let mut ending = tokio::task::JoinSet::new();
         for seat in seats.clone() {

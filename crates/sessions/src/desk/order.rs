@@ -17,7 +17,7 @@ use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::listed;
 use crate::made_of::MadeOf;
-use crate::open::Notes;
+use crate::open::{self, Notes};
 use crate::options::Wishes;
 use crate::permission::Mode;
 
@@ -149,20 +149,42 @@ impl Order {
             true => Vec::new(),
             false => details.command.iter().map(OsString::from).collect(),
         };
-        let params: Value = made_of.new_params.read().unwrap_or_default();
-        let dirs = params["additionalDirectories"].as_array().into_iter().flatten();
+        let place = open::Place::read(&made_of.new_params).ok();
+        let (cwd, additional_directories) = match place {
+            Some(place) => (place.cwd, place.additional_directories),
+            None => (PathBuf::from(&record.cwd), Vec::new()),
+        };
         Self {
             agent: Some(record.agent.clone()),
             command,
-            cwd: PathBuf::from(&record.cwd),
-            additional_directories: dirs
-                .filter_map(|dir| dir.as_str().map(PathBuf::from))
-                .collect(),
+            cwd,
+            additional_directories,
             wishes: details.wishes.clone(),
             permissions: details.permissions,
             is_apart: details.is_apart,
             ..Self::default()
         }
+    }
+
+    /// What an earlier session is started with when it is opened `again`: in the place and the
+    /// surroundings of whoever does that, by the same agent.
+    pub(super) fn follow(&mut self, again: &Self) {
+        if !self.command.is_empty() && !again.command.is_empty() && self.agent == again.agent {
+            self.command.clone_from(&again.command);
+        }
+        self.env.clone_from(&again.env);
+        self.cwd.clone_from(&again.cwd);
+        if !again.additional_directories.is_empty() {
+            self.additional_directories.clone_from(&again.additional_directories);
+        }
+        self.permissions = again.permissions.or(self.permissions);
+    }
+
+    /// Whether it names no place but those of an earlier session.
+    pub(crate) fn works_where(&self, made_of: &MadeOf) -> bool {
+        let Ok(place) = open::Place::read(&made_of.new_params) else { return false };
+        let dirs = &self.additional_directories;
+        self.cwd == place.cwd && dirs.iter().all(|dir| place.additional_directories.contains(dir))
     }
 
     pub(super) fn wanted_agent(&self, mode: Mode) -> WantedAgent {
@@ -179,21 +201,41 @@ impl Order {
 
     /// Params of `session/new`.
     pub(super) fn new_params(&self) -> Json {
-        let more = self.more_params.as_ref().and_then(|params| params.read::<Value>().ok());
-        let mut params = more.filter(Value::is_object).unwrap_or_else(|| json!({}));
-        params["cwd"] = json!(self.cwd);
+        let mut params = self.more_params.clone().unwrap_or_else(|| Json::trusted("{}"));
+        // Whatever else its client put there keeps its bytes.
+        let mut set = |path: &[&str], value: Json| {
+            params = wire::set_member(&params, path, &value).unwrap_or_else(|_| params.clone());
+        };
+        set(&["cwd"], Json::of(&self.cwd));
         // Always named, if only as none: some agents insist.
-        params["mcpServers"] = json!(self.mcp_servers);
+        set(&["mcpServers"], Json::of(&self.mcp_servers));
         if !self.additional_directories.is_empty() {
-            params["additionalDirectories"] = json!(self.additional_directories);
+            set(&["additionalDirectories"], Json::of(&self.additional_directories));
         }
         if let Some(text) = &self.system_prompt {
-            params["_meta"]["systemPrompt"] = json!({ "append": text });
+            set(&["_meta", "systemPrompt"], Json::of(&json!({ "append": text })));
         }
         if let Some(note) = &self.note {
-            params["_meta"]["switchyard"] = json!(note);
+            set(&["_meta", "switchyard"], note.clone());
         }
-        Json::of(&params)
+        params
+    }
+
+    /// The same for an earlier session that is opened again: `earlier` params, with what this says.
+    /// MCP servers that it does not name stay, and notes of whoever made the session.
+    pub(crate) fn params_again(&self, earlier: &Json) -> Json {
+        type Members = BTreeMap<String, Json>;
+        let members = |params: &Json| params.read::<Members>().unwrap_or_default();
+        let more = self.more_params.as_ref().map(members).unwrap_or_default();
+        let names_servers = !self.mcp_servers.is_empty() || more.contains_key("mcpServers");
+        let mut said = members(&self.new_params());
+        said.retain(|name, _| name != "mcpServers" || names_servers);
+        let meta = said.remove("_meta").as_ref().map(members).unwrap_or_default();
+        let said = said.iter().map(|(name, value)| (vec![name.as_str()], value));
+        let meta = meta.iter().map(|(name, value)| (vec!["_meta", name.as_str()], value));
+        said.chain(meta).fold(earlier.clone(), |params, (path, value)| {
+            wire::set_member(&params, &path, value).unwrap_or(params)
+        })
     }
 
     pub(crate) fn notes(&self) -> Notes {

@@ -45,7 +45,7 @@ impl Prompts {
         self.lock().contains_key(&turn)
     }
 
-    fn take_all(&self) -> Vec<RpcId> {
+    pub(super) fn take_all(&self) -> Vec<RpcId> {
         self.lock().drain().map(|(_, id)| id).collect()
     }
 
@@ -64,8 +64,6 @@ pub(super) struct Feed {
     /// Who decides when the client answers.
     pub(super) decider: Decider,
     pub(super) abilities: Abilities,
-    /// Others may answer first.
-    pub(super) is_shared: bool,
     /// What the client calls the session, if that is not our id.
     pub(super) alias: Option<String>,
     pub(super) cursor: Seq,
@@ -85,6 +83,12 @@ impl Feed {
         let log = self.log.clone();
         self.ask_again().await;
         loop {
+            // Looked at before the log is read: what was logged by then is told first.
+            let over = match &*phase.borrow_and_update() {
+                Phase::Over(why) => Some(why.clone()),
+                Phase::PutAside => Some(None),
+                _ => None,
+            };
             let reading = self.budget.read(&*log, self.handle.id(), self.cursor, PAGE).await;
             let Ok(Reading { events, taken }) = reading else { break };
             for event in &events {
@@ -97,11 +101,6 @@ impl Feed {
                 until_sent(taken, &self.client).await;
                 continue;
             }
-            let over = match &*phase.borrow_and_update() {
-                Phase::Over(why) => Some(why.clone()),
-                Phase::PutAside => Some(None),
-                _ => None,
-            };
             if let Some(why) = over {
                 self.fail_prompts(why).await;
                 break;
@@ -218,9 +217,6 @@ impl Feed {
     async fn resolved(&mut self, event: &Event, request: CallId) {
         if let Some(task) = self.asking.remove(&request) {
             task.abort();
-        }
-        if !self.is_shared {
-            return;
         }
         let name = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
         let params = wire::set_member(&event.payload, &["sessionId"], &Json::of(&name));

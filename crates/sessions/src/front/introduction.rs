@@ -8,19 +8,14 @@ use wire::{Event, Json, Kind};
 use super::Front;
 
 /// The agent's answer to `initialize`, with what the log adds to it.
-pub(super) fn with_own_capabilities(
-    initialized: &Json,
-    is_desk: bool,
-) -> Result<Json, wire::NotJson> {
+pub(super) fn with_own_capabilities(initialized: &Json) -> Result<Json, wire::NotJson> {
     let yes = Json::trusted("{}");
-    let sessions = ["list", "resume", "close", "delete"].into_iter();
-    let sessions = sessions.chain(is_desk.then_some("fork"));
     let mut answer = wire::set_member(
         initialized,
         &["agentCapabilities", "loadSession"],
         &Json::trusted("true"),
     )?;
-    for capability in sessions {
+    for capability in ["list", "resume", "close", "delete", "fork"] {
         let path = ["agentCapabilities", "sessionCapabilities", capability];
         answer = wire::set_member(&answer, &path, &yes)?;
     }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Front, Open};
+use super::Front;
 
-/// From the client's leaving to closing the agent's stdin.
+/// What the client has asked is waited for so long, and then what it is told of the end.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 impl Front {
     /// Whether the client is not let in any more: what it has asked before, and what is not done
     /// yet, is not done.
     pub(super) fn is_revoked(&self) -> bool {
-        self.visit.as_ref().is_some_and(|visit| visit.visitor.revoked.is_cancelled())
+        self.visit.visitor.revoked.is_cancelled()
     }
 
     pub(super) async fn shut_down(&self) {
@@ -21,31 +21,16 @@ impl Front {
         // A client that only closed its input still reads the answers to what it asked.
         self.requests.close();
         let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
-        let sessions: Vec<Open> = self.sessions().drain().map(|(_, open)| open).collect();
-        if let Some(visit) = &self.visit {
-            for open in &sessions {
-                open.feed.abort();
-            }
-            visit.leave().await;
-            return self.client.close();
+        if self.visit.visitor.is_alone {
+            tokio::join!(self.visit.desk.shut_down(Duration::ZERO), self.visit.leave());
+            // The feeds tell how the turns ended, and end with their sessions.
+            self.tasks.close();
+            let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;
         }
-        for open in &sessions {
-            let _ = open.handle.cancel_soon("client left").await;
-        }
-        // Nobody waits for a clean end any more, so the agent gets a moment, not its grace.
-        let ended = async {
-            for open in &sessions {
-                let _ = open.handle.cancel("client left").await;
-            }
-        };
-        let _ = tokio::time::timeout(LEAVE_GRACE, ended).await;
-        if let Some(slot) = self.slot.get() {
-            slot.shut_down().await;
-        }
-        for open in sessions {
-            let _ = tokio::time::timeout(LEAVE_GRACE, open.handle.finish()).await;
+        for (_, open) in self.sessions().drain() {
             open.feed.abort();
         }
+        self.visit.leave().await;
         self.client.close();
     }
 }

@@ -8,7 +8,6 @@ use store::{Filter, PageStart, SessionRecord};
 use wire::{Json, Message, RpcError};
 
 use super::Front;
-use super::visit::Visit;
 use bus::connection::Outcome;
 
 const PAGE: usize = 50;
@@ -27,19 +26,19 @@ impl Front {
         let params = params.unwrap_or_default();
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
         let filter = Filter {
-            agent: self.agent_name(),
+            agent: self.visit.order().agent,
             cwd: params.cwd,
-            made_by: self.visit.as_ref().and_then(Visit::only),
+            made_by: self.visit.only(),
             limit: PAGE,
             before,
             ..Filter::default()
         };
-        let found = self.yard.log.sessions(filter).await.map_err(RpcError::internal)?;
+        let found = self.visit.desk.log().sessions(filter).await.map_err(RpcError::internal)?;
         let next = match found.last() {
             Some(last) if found.len() == PAGE => Some(write_cursor(last)),
             _ => None,
         };
-        let seen = found.iter().filter(|record| self.sees(record));
+        let seen = found.iter().filter(|record| self.visit.sees(record));
         let sessions: Vec<Value> = seen.map(describe).collect();
         Ok(Json::of(&page(sessions, next)))
     }

@@ -1,67 +1,40 @@
 //! Sessions come and go: new, load, resume, fork, close, delete.
 
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{Filter, Reading, SessionRecord};
-use wire::{Json, Message, RpcError, Seq, SessionId};
+use wire::{Json, Message, RpcError, Seq, SessionId, codes};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
+use crate::desk::Again;
+use crate::host::Host;
 use crate::link;
-use crate::open::{self, Notes, OpenError, Opened, Terms};
+use crate::made_of::MadeOf;
+use crate::open::{OpenError, Opened};
 use crate::permission::Decider;
-use crate::session::ServedBy;
 use bus::connection::Outcome;
 use projection::{AcpReplay, TerminalsAsText};
 
 /// Events read at once while replaying.
 const PAGE: usize = 256;
+/// An agent may take its time over what it deletes; nobody waits for it any longer.
+const DELETED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Front {
     pub(super) async fn new_session(self: Arc<Self>, message: Message) -> Outcome {
-        if let Some(visit) = &self.visit {
-            return self.visit_new(visit, &message).await;
-        }
-        // Its stray messages are followed before it can send any about the session.
-        self.host().await?;
-        let params = self.with_own_directories(message.body_json())?;
-        let opened = open::new(&self.yard, &self.terms()?, &params).await?;
+        let opened = self.visit.new_session(&message.body_json()).await?;
         self.show_new(opened).await
     }
 
-    /// Params of `session/new` with the directories that this front's sessions have.
-    fn with_own_directories(&self, params: Json) -> Result<Json, RpcError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params {
-            #[serde(default)]
-            additional_directories: Vec<PathBuf>,
-        }
-        let own = self.own.as_ref().map(|own| &own.additional_directories[..]);
-        let Some(own) = own.filter(|own| !own.is_empty()) else { return Ok(params) };
-        let mut all = params.read::<Params>().map_err(RpcError::invalid_params)?;
-        all.additional_directories.extend_from_slice(own);
-        let all = Json::of(&all.additional_directories);
-        wire::set_member(&params, &["additionalDirectories"], &all).map_err(RpcError::internal)
-    }
-
-    /// `session/fork` went through; the agent's new session becomes one of ours.
-    pub(super) async fn adopt(self: Arc<Self>, message: &Message, answer: Json) -> Outcome {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Forked {
-            session_id: String,
-        }
-        let agent_session = answer.read::<Forked>().map_err(RpcError::internal)?.session_id;
-        let params = message.body_json();
-        let parent = session_of(&params).unwrap_or_default();
-        let params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
-        let terms = self.terms()?;
-        let opened =
-            open::forked(&self.yard, &terms, &params, agent_session, answer, &parent).await?;
-        self.show_new(opened).await
+    pub(super) async fn fork_session(self: &Arc<Self>, open: &Open) -> Outcome {
+        let desk = &self.visit.desk;
+        let fork = desk.fork(open.handle.id(), None, Some(self.visit.maker())).await?;
+        let answer = self.visit.linked(fork).await?;
+        let handle = desk.session(fork).await?;
+        let cursor = desk.record(fork).await.map_or(Seq(0), |record| record.head);
+        self.show_new(Opened { handle, answer, cursor, resumed: None }).await
     }
 
     pub(super) async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
@@ -85,24 +58,37 @@ impl Front {
         if let Some(open) = self.open_session(&named) {
             return self.show_again(&named, &open, &replay).await;
         }
-        if let Some(visit) = &self.visit {
-            return self.visit_again(visit, message, replay == Replay::Whole).await;
-        }
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
         let alias = (named != record.id.as_str()).then_some(named);
-        let taken = open::take(&self.yard, record.id).await?;
+        let (visit, desk) = (&self.visit, &self.visit.desk);
+        // Watching changes nothing, and is no reason to start an agent.
+        let only_watches = visit.visitor.is_observer;
+        match says_where(&params) && !only_watches {
+            true => {
+                let params = wire::remove_member(&params, "sessionId");
+                let params = params.map_err(RpcError::internal)?;
+                let order = &|made_of: &MadeOf| visit.again(&params, made_of);
+                desk.session_again(record.id, &Again { order, spare: &visit.spare }).await?
+            }
+            false => desk.session(record.id).await?,
+        };
+        // What is logged from here on is the feed's.
+        let record = desk.record(record.id).await?;
         let replayed = match replay {
-            Replay::Whole => Some(self.replay(&taken.record, alias.as_deref()).await?),
+            Replay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
             Replay::Nothing => None,
         };
-        self.host().await?;
-        let new_params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
-        let opened = open::earlier(&self.yard, &self.terms()?, taken, Some(new_params)).await?;
-        let answer = wire::remove_member(&opened.answer, "sessionId");
+        let answer = match only_watches {
+            true => Json::trusted("{}"),
+            false => visit.linked(record.id).await?,
+        };
+        let handle = desk.session(record.id).await?;
+        let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
+        let opened = Opened { handle, answer, cursor: record.head, resumed: None };
         self.show(opened, alias, feed::Prompts::default(), replayed).await?;
-        answer.map_err(RpcError::internal)
+        Ok(said)
     }
 
     /// The client has the session open and asks for it again: the agent keeps it, and the
@@ -114,7 +100,7 @@ impl Front {
         }
         open.feed.abort();
         let id = open.handle.id();
-        let record = self.yard.log.session(id).await.map_err(OpenError::from)?;
+        let record = self.visit.desk.log().session(id).await.map_err(OpenError::from)?;
         let Some(record) = record else { return Err(RpcError::not_found(named)) };
         let alias = (named != id.as_str()).then(|| named.to_owned());
         let replayed = self.replay(&record, alias.as_deref()).await?;
@@ -126,32 +112,20 @@ impl Front {
 
     /// A session by our id, or by the agent's.
     pub(super) async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
-        let log = &self.yard.log;
+        let log = self.visit.desk.log();
         if let Ok(id) = SessionId::parse(named)
             && let Some(record) = log.session(id).await.map_err(OpenError::from)?
         {
-            return Ok(Some(record).filter(|record| self.sees(record)));
+            return Ok(Some(record).filter(|record| self.visit.sees(record)));
         }
         let filter = Filter {
-            agent: self.agent_name(),
+            agent: self.visit.order().agent,
             agent_session: Some(named.to_owned()),
             limit: 1,
             ..Filter::default()
         };
         let found = log.sessions(filter).await.map_err(OpenError::from)?.pop();
-        Ok(found.filter(|record| self.sees(record)))
-    }
-
-    pub(super) fn sees(&self, record: &SessionRecord) -> bool {
-        self.visit.as_ref().is_none_or(|visit| visit.sees(record))
-    }
-
-    /// Whose sessions the client gets to see; those of all agents if it named none.
-    pub(super) fn agent_name(&self) -> Option<String> {
-        match (&self.own, &self.visit) {
-            (Some(own), _) => Some(own.agent.name.clone()),
-            (None, visit) => visit.as_ref().and_then(|visit| visit.order().agent),
-        }
+        Ok(found.filter(|record| self.visit.sees(record)))
     }
 
     pub(super) async fn replay(
@@ -159,14 +133,13 @@ impl Front {
         record: &SessionRecord,
         alias: Option<&str>,
     ) -> Result<TerminalsAsText, RpcError> {
-        let mut projection = AcpReplay::new(alias.unwrap_or(record.id.as_str()));
-        if self.visit.is_some() {
-            projection = projection.serving_terminals();
-        }
+        let name = alias.unwrap_or(record.id.as_str());
+        let mut projection = AcpReplay::new(name).serving_terminals();
+        let (log, budget) = (self.visit.desk.log(), &self.visit.visitor.budget);
         let abilities = self.abilities();
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
-            let reading = self.budget.read(&*self.yard.log, record.id, after, PAGE).await;
+            let reading = budget.read(&**log, record.id, after, PAGE).await;
             let Reading { events, taken } = reading.map_err(OpenError::from)?;
             let Some(last) = events.last() else { break };
             after = last.seq;
@@ -194,34 +167,38 @@ impl Front {
         replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
         let Opened { handle, answer, cursor, .. } = opened;
-        let attachment = match self.only_listens() {
+        let attachment = match self.visit.only_listens() {
             true => None,
             false => {
-                let attaching = handle.attach_as(self.serves_files());
+                let attaching = handle.attach_as(self.serves());
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
-        let presence = self.visit.as_ref().map(|visit| Arc::new(visit.desk.enter(handle.id())));
+        let (desk, visitor) = (&self.visit.desk, &self.visit.visitor);
+        // What it says to no session is this client's, too, if nobody else has the process.
+        let slot =
+            desk.slot_of(handle.id()).filter(|slot| self.visit.is_local() && !slot.is_shared());
+        if let Some(host) = slot.and_then(|slot| slot.running()) {
+            self.follow_stray(&host);
+        }
+        let presence = Arc::new(desk.enter(handle.id()));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
-        let terminals =
-            replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, self.visit.is_some()));
         let feed = Feed {
             client: self.client.clone(),
-            log: self.yard.log.clone(),
-            budget: self.budget.clone(),
+            log: desk.log().clone(),
+            budget: visitor.budget.clone(),
             handle: handle.clone(),
             attachment,
-            decider: self.decider(),
+            decider: Decider::client(&visitor.client),
             abilities: self.abilities(),
-            is_shared: self.visit.is_some(),
             alias,
             cursor,
             prompts: prompts.clone(),
             of_others: std::collections::HashMap::default(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
-            pending: self.yard.pending.clone(),
-            terminals,
+            pending: desk.yard().pending.clone(),
+            terminals: replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, true)),
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
         let open = Open { handle, prompts, feed, answer, _presence: presence };
@@ -233,14 +210,25 @@ impl Front {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
-        match self.open_session(&named) {
-            Some(open) if self.visit.is_some() => {
-                let Some(visit) = &self.visit else { return Ok(Json::trusted("{}")) };
-                return self.visit_close(visit, &named, open).await;
-            }
-            Some(open) => self.let_go(&named, &open).await,
-            None if self.find(&named).await?.is_some() => {}
-            None => return Err(no_such_session(&message)),
+        let Some(open) = self.open_session(&named) else {
+            return match self.find(&named).await? {
+                Some(_) => Ok(Json::trusted("{}")),
+                None => Err(no_such_session(&message)),
+            };
+        };
+        self.visit.may_act()?;
+        self.sessions().remove(&named);
+        let (desk, id) = (&self.visit.desk, open.handle.id());
+        let (feed, prompts) = (open.feed.clone(), open.prompts.clone());
+        drop(open);
+        if desk.n_present(id) == 0 {
+            // Its feed tells how its turns end, and ends with it.
+            desk.close(id).await?;
+            return Ok(Json::trusted("{}"));
+        }
+        feed.abort();
+        for waiting in prompts.take_all() {
+            self.respond(&waiting, Ok(Json::trusted(r#"{"stopReason":"cancelled"}"#))).await;
         }
         Ok(Json::trusted("{}"))
     }
@@ -249,49 +237,56 @@ impl Front {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
-        if let Some(visit) = &self.visit {
-            return self.visit_delete(visit, &named).await;
-        }
-        if let Some(open) = self.open_session(&named) {
-            self.let_go(&named, &open).await;
+        if !self.visit.visitor.may_delete {
+            return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
         }
         // Deleting what is not there is done already.
-        let Some(record) = self.find(&named).await? else { return Ok(Json::trusted("{}")) };
-        if let Some(agent_session) = &record.agent_session {
-            let host = self.host().await?;
-            if host.capabilities().delete {
-                let params = Json::of(&json!({ "sessionId": agent_session }));
-                // What the agent keeps is its own business; ours is gone either way.
-                let _ = link::call(&host, "session/delete", &params).await;
-            }
+        if let Some(record) = self.find(&named).await? {
+            self.tell_deleted(&record).await;
+            self.visit.desk.delete(record.id).await?;
         }
-        self.yard.log.delete(record.id).await.map_err(OpenError::from)?;
+        if let Some(open) = self.sessions().remove(&named) {
+            open.feed.abort();
+        }
         Ok(Json::trusted("{}"))
     }
+}
 
-    /// Ends this client's hold on a session.
-    async fn let_go(&self, named: &str, open: &Open) {
-        let _ = open.handle.cancel("client").await;
-        let _ = open.handle.close().await;
-        let _ = open.handle.finish().await;
-        self.sessions().remove(named);
-    }
-
-    /// Who decides when the client answers a question.
-    fn decider(&self) -> Decider {
-        match &self.visit {
-            // Only an editor that started us has an agent of its own here.
-            None => Decider::client("acp stdio"),
-            Some(visit) => Decider::client(&visit.visitor.client),
+impl Front {
+    /// What the agent keeps of a session is its own business; one that runs is told that nobody
+    /// wants it any more.
+    async fn tell_deleted(&self, record: &SessionRecord) {
+        let desk = &self.visit.desk;
+        let Some(agent_session) = &record.agent_session else { return };
+        let host = self.running_agent(record).await;
+        let Some(host) = host.filter(|host| host.capabilities().delete) else { return };
+        if let Some(handle) = desk.live(record.id) {
+            let _ = handle.cancel("delete").await;
         }
+        let params = Json::of(&json!({ "sessionId": agent_session }));
+        let telling = link::call(&host, "session/delete", &params);
+        let _ = tokio::time::timeout(DELETED_WITHIN, telling).await;
     }
 
-    fn terms(&self) -> Result<Terms, RpcError> {
-        let slot = self.slot.get().cloned();
-        let slot = slot.ok_or_else(|| RpcError::invalid_request("`initialize` comes first"))?;
-        let policy = self.own.as_ref().map(|own| own.policy.clone()).unwrap_or_default();
-        Ok(Terms { slot, policy, services: ServedBy::Client, notes: Notes::default() })
+    /// The process that has a session, or else another one of this client and of the same agent.
+    async fn running_agent(&self, record: &SessionRecord) -> Option<Arc<Host>> {
+        let desk = &self.visit.desk;
+        let own = desk.slot_of(record.id);
+        if let Some(host) = own.and_then(|slot| slot.running()) {
+            return Some(host);
+        }
+        let spare = self.visit.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
+        let open: Vec<SessionId> = self.sessions().values().map(|open| open.handle.id()).collect();
+        let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| desk.slot_of(id)));
+        let mut same = slots.filter(|slot| slot.command().name == record.agent);
+        same.find_map(|slot| slot.running())
     }
+}
+
+/// Whether a client that opens a session again says where it works now; those who only want to
+/// have it need not.
+fn says_where(params: &Json) -> bool {
+    params.read::<Value>().is_ok_and(|params| params["cwd"].is_string())
 }
 
 #[derive(PartialEq, Eq)]

@@ -1,8 +1,7 @@
-//! A client whose sessions are those of a desk: others may have them open as well.
+//! Who the client of a front is, and what it may have done at the desk.
 //!
-//! In: the same requests as from a client with an agent of its own. Out: sessions of the
-//! desk. The client's leaving ends nothing; closing a session that somebody else has open
-//! only takes this client out of it.
+//! In: what the client orders. Out: orders as far as it may give them, and refusals. Until a
+//! session has the first agent, the client's own requests are answered by a spare one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,17 +13,17 @@ use serde_json::{Value, json};
 use store::{ReadBudget, SessionRecord};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use wire::{Json, Message, Millis, RpcError, Seq, SessionId, codes};
+use wire::{Json, Message, Millis, RpcError, SessionId, codes};
 
-use super::{Front, Open, RequestPlaces, no_such_session, session_of};
+use super::{Front, RequestPlaces};
 use crate::desk::{Desk, DeskError, Maker, Order};
 use crate::details::is_made_by;
 use crate::host::Host;
+use crate::made_of::MadeOf;
 use crate::open::{Opened, Terms};
 use crate::options::Wishes;
 use crate::permission::Mode;
-use crate::session::SessionHandle;
-use bus::connection::Outcome;
+use crate::session::{Serves, SessionHandle};
 use bus::quota::Reserved;
 use wire::Fault;
 
@@ -40,7 +39,7 @@ pub struct Visitor {
     pub by: String,
     /// As decisions name it, with the way it came: `token:phone websocket`.
     pub client: String,
-    /// How it came: `http`, `websocket`, `tcp`, `unix`.
+    /// How it came: `http`, `websocket`, `tcp`, `unix`, `stdio`.
     pub way: String,
     /// It sees everything and changes nothing.
     pub is_observer: bool,
@@ -63,6 +62,8 @@ pub struct Visitor {
     pub places: RequestPlaces,
     /// Cancelled when it is not let in any more.
     pub revoked: CancellationToken,
+    /// Nobody else has the desk, which ends when this one leaves.
+    pub is_alone: bool,
 }
 
 pub(super) struct Visit {
@@ -71,7 +72,7 @@ pub(super) struct Visit {
     /// As the visitor came with it, or as it said since.
     order: std::sync::Mutex<Order>,
     /// Started for `initialize`; the first session gets it.
-    spare: Mutex<Option<Terms>>,
+    pub(super) spare: Mutex<Option<Terms>>,
 }
 
 impl Visit {
@@ -100,22 +101,6 @@ impl Visit {
         slot.host().await.map_err(|error| super::explain(&error))
     }
 
-    /// The agent's answer to `initialize`; remembered, so that it need not be started.
-    pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
-        let order = self.order();
-        let key = (order.agent, order.command);
-        if let Some((answer, at)) = self.desk.introductions().get(&key)
-            && at.elapsed() < KNOWN_FOR
-        {
-            return Ok(answer.clone());
-        }
-        let answer = self.host().await?.initialized().clone();
-        let mut known = self.desk.introductions();
-        known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
-        known.insert(key, (answer.clone(), Instant::now()));
-        Ok(answer)
-    }
-
     pub(super) async fn leave(&self) {
         if let Some(terms) = self.spare.lock().await.take() {
             terms.slot.shut_down().await;
@@ -127,7 +112,22 @@ impl Visit {
         !own_sessions || is_made_by(record, by, *since)
     }
 
-    fn maker(&self) -> Maker {
+    /// Whether the client is the daemon's own user, on the same machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.visitor.may_run_commands
+    }
+
+    /// Who the client is, as the log names it.
+    pub(super) fn by(&self) -> &str {
+        &self.visitor.by
+    }
+
+    /// Whether the client is asked nothing.
+    pub(super) fn only_listens(&self) -> bool {
+        self.visitor.is_observer || self.visitor.is_worker
+    }
+
+    pub(super) fn maker(&self) -> Maker {
         let Visitor { by, since, may_run_commands, revoked, .. } = &self.visitor;
         let (name, revoked) = (by.clone(), revoked.clone());
         Maker { name, since: *since, is_limited: !may_run_commands, revoked }
@@ -140,7 +140,7 @@ impl Visit {
     }
 
     /// The answer of a session's agent, which is started if need be.
-    async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
+    pub(super) async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
         let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
         let failed = |fault: Fault| RpcError::internal(&fault.message).with_data(&fault);
         linked.await?.map_err(failed)
@@ -175,16 +175,23 @@ impl Visit {
         }
     }
 
-    async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
+    pub(super) async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
         self.may_act()?;
-        let order = self.ordered(params)?;
-        let order = match self.visitor.may_run_commands {
-            true => order,
-            false => order.without_commands()?,
-        };
-        let order = order.placed(&self.visitor.roots, &self.desk.forbidden())?;
-        let is_plain = order.agent == self.order().agent && order.wishes.is_empty();
-        let spare = match is_plain && order.additional_directories.is_empty() {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Params {
+            /// Not of the protocol; some agents take it, the built-in one among them.
+            mode: Value,
+        }
+        let mode = params.read::<Params>().unwrap_or_default().mode;
+        if !mode.is_null() {
+            self.may_set("session/set_mode", &Json::of(&json!({ "modeId": mode })))?;
+        }
+        let order = self.checked(self.ordered(params)?, &self.visitor.roots)?;
+        let usual = self.order();
+        let is_plain = order.agent == usual.agent && order.wishes.is_empty();
+        // The spare was started with the directories that all sessions get.
+        let spare = match is_plain && order.additional_directories == usual.additional_directories {
             true => self.spare.lock().await.take(),
             false => None,
         };
@@ -197,8 +204,27 @@ impl Visit {
         })
     }
 
-    /// What `session/new` orders.
-    fn ordered(&self, params: &Json) -> Result<Order, RpcError> {
+    /// What the client says of an earlier session that it opens again: where it works may be
+    /// none of the places that are the client's, if it works there already.
+    pub(super) fn again(&self, params: &Json, made_of: &MadeOf) -> Result<Order, DeskError> {
+        let order = self.ordered(params)?;
+        match order.works_where(made_of) {
+            true => self.checked(order, &[]),
+            false => self.checked(order, &self.visitor.roots),
+        }
+    }
+
+    /// The order as far as the visitor may give it.
+    fn checked(&self, order: Order, roots: &[PathBuf]) -> Result<Order, DeskError> {
+        let order = match self.is_local() {
+            true => order,
+            false => order.without_commands()?,
+        };
+        order.placed(roots, &self.desk.forbidden())
+    }
+
+    /// What `session/new`, `load` or `resume` orders.
+    fn ordered(&self, params: &Json) -> Result<Order, DeskError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -207,16 +233,11 @@ impl Visit {
             additional_directories: Vec<PathBuf>,
             #[serde(default)]
             mcp_servers: Vec<Value>,
-            /// Not of the protocol; some agents take it, the built-in one among them.
-            #[serde(default)]
-            mode: Value,
             #[serde(rename = "_meta", default)]
             meta: Value,
         }
-        let read: Params = params.read().map_err(RpcError::invalid_params)?;
-        if !read.mode.is_null() {
-            self.may_set("session/set_mode", &Json::of(&json!({ "modeId": read.mode })))?;
-        }
+        let read = params.read::<Params>();
+        let read = read.map_err(|error| DeskError::BadOrder(error.to_string()))?;
         let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
         order.agent = wish("agent").or(order.agent);
@@ -231,10 +252,27 @@ impl Visit {
 }
 
 impl Front {
-    /// Whether the agent is to use the client's files: only an editor on this machine has
-    /// the same ones.
-    pub(super) fn serves_files(&self) -> bool {
-        self.is_local() && self.abilities().files
+    /// The agent's answer to `initialize`; remembered, so that it need not be started.
+    pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
+        let (desk, order) = (&self.visit.desk, self.visit.order());
+        let key = (order.agent, order.command);
+        if let Some((answer, at)) = desk.introductions().get(&key)
+            && at.elapsed() < KNOWN_FOR
+        {
+            return Ok(answer.clone());
+        }
+        let answer = self.host().await?.initialized().clone();
+        let mut known = desk.introductions();
+        known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
+        known.insert(key, (answer.clone(), Instant::now()));
+        Ok(answer)
+    }
+
+    /// What of the agent's requests the client is to answer. Only an editor on this machine has
+    /// the same files, and is trusted with requests that nobody here can judge.
+    pub(super) fn serves(&self) -> Serves {
+        let is_local = self.visit.is_local();
+        Serves { files: is_local && self.abilities().files, others: is_local }
     }
 
     /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
@@ -249,11 +287,11 @@ impl Front {
             additional_directories: Vec<PathBuf>,
             permissions: Option<Mode>,
         }
-        let Some(visit) = self.visit.as_ref().filter(|visit| visit.visitor.may_run_commands) else {
+        if !self.visit.is_local() {
             return;
-        };
+        }
         let Ok(said) = message.body_json().read::<Said>() else { return };
-        let mut order = visit.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut order = self.visit.order.lock().unwrap_or_else(PoisonError::into_inner);
         *order = Order {
             agent: said.agent.or_else(|| order.agent.clone()),
             command: said.command.into_iter().map(Into::into).collect(),
@@ -263,80 +301,6 @@ impl Front {
             permissions: said.permissions,
             ..Order::default()
         };
-    }
-
-    pub(super) async fn visit_new(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
-        let opened = visit.new_session(&message.body_json()).await?;
-        self.show_new(opened).await
-    }
-
-    pub(super) async fn visit_again(
-        self: &Arc<Self>,
-        visit: &Visit,
-        message: &Message,
-        is_replayed: bool,
-    ) -> Outcome {
-        let Some(named) = session_of(&message.body_json()) else {
-            return Err(no_such_session(message));
-        };
-        let Some(record) = self.find(&named).await? else {
-            return Err(RpcError::not_found(format_args!("session `{named}`")));
-        };
-        visit.desk.session(record.id).await?;
-        let alias = (named != record.id.as_str()).then_some(named);
-        // What is logged from here on is the feed's.
-        let record = visit.desk.record(record.id).await?;
-        let replayed = match is_replayed {
-            true => Some(self.replay(&record, alias.as_deref()).await?),
-            false => None,
-        };
-        let answer = match visit.visitor.is_observer {
-            // Watching is no reason to start an agent.
-            true => Json::trusted("{}"),
-            false => visit.linked(record.id).await?,
-        };
-        let handle = visit.desk.session(record.id).await?;
-        let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
-        let opened = Opened { handle, answer, cursor: record.head, resumed: None };
-        self.show(opened, alias, super::feed::Prompts::default(), replayed).await?;
-        Ok(said)
-    }
-
-    pub(super) async fn visit_fork(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
-        visit.may_act()?;
-        let Some(open) = self.scoped(message) else { return Err(no_such_session(message)) };
-        let fork = visit.desk.fork(open.handle.id(), None, Some(visit.maker())).await?;
-        let answer = visit.linked(fork).await?;
-        let handle = visit.desk.session(fork).await?;
-        let cursor = visit.desk.record(fork).await.map_or(Seq(0), |record| record.head);
-        self.show_new(Opened { handle, answer, cursor, resumed: None }).await
-    }
-
-    pub(super) async fn visit_close(&self, visit: &Visit, named: &str, open: Open) -> Outcome {
-        visit.may_act()?;
-        let id = open.handle.id();
-        open.feed.abort();
-        self.sessions().remove(named);
-        drop(open);
-        if visit.desk.n_present(id) == 0 {
-            visit.desk.close(id).await?;
-        }
-        Ok(Json::trusted("{}"))
-    }
-
-    pub(super) async fn visit_delete(&self, visit: &Visit, named: &str) -> Outcome {
-        if !visit.visitor.may_delete {
-            return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
-        }
-        // Deleting what is not there is done already.
-        if let Some(record) = self.find(named).await? {
-            visit.desk.delete(record.id).await?;
-        }
-        let open = self.sessions().remove(named);
-        if let Some(open) = open {
-            open.feed.abort();
-        }
-        Ok(Json::trusted("{}"))
     }
 }
 

@@ -109,6 +109,9 @@ impl HostSlot {
 
     /// The agent if it runs; nothing is started, and one that is just starting is not seen.
     pub(crate) fn running(&self) -> Option<Arc<Host>> {
+        if let Some(shared) = self.shared() {
+            return shared.running();
+        }
         self.state.try_lock().ok()?.host.clone().filter(|host| host.is_running())
     }
 

@@ -46,8 +46,6 @@ pub struct Question {
     pub has_more_than_command: bool,
     /// It is one of its agent's own tools that only write a file, which the agent gives no kind.
     pub is_known_edit: bool,
-    /// What the command would be to somebody who forgets to quote its words.
-    pub unquoted: Option<String>,
 }
 
 /// Options that are offered, and what they may hold: nobody could choose among more. Where there
@@ -109,7 +107,6 @@ impl Question {
             is_edit,
             has_more_than_command: has_more_than_command || directories.iter().any(is_elsewhere),
             is_known_edit: false,
-            unquoted: None,
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use wire::ToolKind;
 
 use super::command_glob::CommandGlob;
-use super::command_line::{ANYTHING, FoundCommand, commands_in};
+use super::command_line::{FoundCommand, commands_in};
 use super::{DecidedBy, Decider, Question, RulePlace, Verdict};
 
 #[derive(Debug, Clone, Default)]
@@ -278,12 +278,7 @@ impl Rule {
                     && !command.contains(SHELL_MAGIC)
                     && is_it(command.trim())
             }
-            Action::Ask | Action::Deny => {
-                let unquoted = question.unquoted.as_ref();
-                is_it(command.trim())
-                    || may_run(globs, command)
-                    || unquoted.is_some_and(|line| surely_runs(globs, line))
-            }
+            Action::Ask | Action::Deny => is_it(command.trim()) || may_run(globs, command),
         }
     }
 
@@ -301,16 +296,6 @@ impl Rule {
 fn may_run(globs: &[CommandGlob], line: &str) -> bool {
     let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));
     commands_in(line).is_none_or(|found| found.iter().any(may_be))
-}
-
-/// Whether a line can be told, and runs what a pattern means whatever only the shell will know.
-fn surely_runs(globs: &[CommandGlob], line: &str) -> bool {
-    let known = |mut one: FoundCommand| {
-        one.words.iter_mut().for_each(|word| word.text = word.text.replace(ANYTHING, "?"));
-        one
-    };
-    let is_it = |one: FoundCommand| globs.iter().any(|glob| glob.may_match(&one));
-    commands_in(line).is_some_and(|found| found.into_iter().map(known).any(is_it))
 }
 
 /// Whether a text that may be a command, and need not be one, may run what a pattern means.

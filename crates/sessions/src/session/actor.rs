@@ -22,7 +22,7 @@ use super::prompting::Prompt;
 use super::question::Questions;
 use super::services::Services;
 use super::turns::Turns;
-use super::{Client, Command, Linkage, Phase, Reply, ServedBy, SessionError};
+use super::{Client, Command, Linkage, Phase, Reply, SessionError};
 use crate::details::Details;
 use crate::host::{FromAgents, HostSlot};
 use crate::link::Linked;
@@ -44,8 +44,7 @@ pub(super) struct Actor {
     pub(super) slot: Arc<HostSlot>,
     pub(super) judge: Arc<Judge>,
     pub(super) roots: Arc<Roots>,
-    /// `None` where the client serves files and terminals.
-    pub(super) services: Option<Arc<Services>>,
+    pub(super) services: Arc<Services>,
     /// For tasks that report back; weak, so that dropping all handles ends the session.
     pub(super) commands: mpsc::WeakSender<Command>,
     phase: watch::Sender<Phase>,
@@ -62,6 +61,8 @@ pub(super) struct Actor {
     pub(super) last_words: super::disguise::LastWords,
     /// Why the agent is given the session as a new one.
     pub(super) forgot: Option<String>,
+    /// What the next report of a resume has to say besides.
+    pub(super) changed: Vec<String>,
     pub(super) questions: Questions,
     /// A limit is reached, and a person is asked.
     pub(super) paused: Option<super::limits::Paused>,
@@ -120,23 +121,21 @@ impl Actor {
         commands: mpsc::WeakSender<Command>,
         phase: watch::Sender<Phase>,
     ) -> Self {
-        let SessionSetup { record, claim, slot, policy, services, .. } = setup;
+        let SessionSetup { record, claim, slot, policy, changed, .. } = setup;
         let judge = Arc::new(Judge {
             policy,
             rules: yard.rules.clone(),
             agent: record.agent.clone(),
             roots: roots.clone(),
         });
-        let services = (services == ServedBy::Switchyard).then(|| {
-            let own_dirs = yard.settings.own_dirs.as_ref();
-            Arc::new(Services::new(
-                roots.clone(),
-                own_dirs.map(|dirs| dirs.join(record.id.as_str())),
-                yard.setup.clone(),
-                &yard.settings,
-                judge.clone(),
-            ))
-        });
+        let own_dirs = yard.settings.own_dirs.as_ref();
+        let services = Arc::new(Services::new(
+            roots.clone(),
+            own_dirs.map(|dirs| dirs.join(record.id.as_str())),
+            yard.setup.clone(),
+            &yard.settings,
+            judge.clone(),
+        ));
         let live = yard.settings.observers.session(&record.agent);
         Self {
             details: Details::read(&record),
@@ -161,6 +160,7 @@ impl Actor {
             again: None,
             last_words: super::disguise::LastWords::default(),
             forgot: None,
+            changed,
             questions: Questions::default(),
             paused: None,
             clock: super::limits::Clock::default(),
@@ -202,11 +202,9 @@ impl Actor {
         if self.paused.is_some() {
             self.release();
         }
-        if let Some(services) = &self.services {
-            services.end().await;
-            // A log that takes no more has said so already.
-            let _ = self.tell_terminals(None).await;
-        }
+        self.services.end().await;
+        // A log that takes no more has said so already.
+        let _ = self.tell_terminals(None).await;
         let _ = self.phase.send(over);
         // The claim goes before the waiter learns that the session is free.
         let done = self.finishing.take();
@@ -279,7 +277,7 @@ impl Actor {
                     Some(batch) => self.hear(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
-                () = terminal_news(self.services.as_deref()) => {}
+                () = self.services.telling().news() => {}
                 () = until(deadline) => self.on_time().await?,
             }
         }
@@ -402,8 +400,7 @@ impl Actor {
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
     pub(super) async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
-        let Some(services) = &self.services else { return Ok(()) };
-        let Taken { drafts, waited_for } = services.telling().take(Instant::now(), ending);
+        let Taken { drafts, waited_for } = self.services.telling().take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }
@@ -440,14 +437,6 @@ async fn next_batch(link: &mut LinkState) -> Option<Vec<crate::host::FromAgent>>
     match link {
         LinkState::Linked { messages, .. } => messages.recv().await,
         LinkState::Unlinked | LinkState::Linking => std::future::pending().await,
-    }
-}
-
-/// Never ready where the client has the terminals.
-async fn terminal_news(services: Option<&Services>) {
-    match services {
-        Some(services) => services.telling().news().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -165,11 +165,7 @@ impl Actor {
         match message.method() {
             "session/request_permission" => self.asked_permission(&message).await,
             "elicitation/create" => self.asked_elicitation(&message).await,
-            method
-                if self.services.is_some()
-                    && Services::serves(method)
-                    && self.server_of(method).is_none() =>
-            {
+            method if Services::serves(method) && self.server_of(method).is_none() => {
                 self.serve(message);
                 Ok(())
             }
@@ -179,7 +175,7 @@ impl Actor {
             }
             method => {
                 // What cannot be read is not passed on: the client may read it in another way.
-                match self.judge.passed_on(method, message.body()) {
+                match self.judge.request(method, message.body()) {
                     Err(refused) => self.respond(&message.id(), Err(refused)),
                     Ok(()) => self.pass_to_client(&message),
                 }
@@ -189,11 +185,8 @@ impl Actor {
     }
 
     fn serve(&self, message: Message) {
-        let (Some(services), LinkState::Linked { linkage, .. }) = (&self.services, &self.link)
-        else {
-            return;
-        };
-        let (services, connection) = (services.clone(), linkage.host.connection().clone());
+        let LinkState::Linked { linkage, .. } = &self.link else { return };
+        let (services, connection) = (self.services.clone(), linkage.host.connection().clone());
         let turn = self.current_turn();
         task::spawn(async move {
             let _place = services.place(message.method()).await;
@@ -204,14 +197,12 @@ impl Actor {
 
     /// The client that is asked for what `method` asks for, if it is one.
     fn server_of(&self, method: &str) -> Option<&Client> {
-        match self.services {
-            None => self.clients.first(),
-            // The latest is the one that a person looks at.
-            Some(_) if method.starts_with("fs/") => {
-                self.clients.iter().rfind(|client| client.serves_files)
-            }
-            Some(_) => None,
-        }
+        // The latest is the one that a person looks at.
+        let mut clients = self.clients.iter().rev();
+        clients.find(|client| match method {
+            method if method.starts_with("fs/") => client.serves.files,
+            method => client.serves.others && !Services::serves(method),
+        })
     }
 
     fn pass_to_client(&mut self, message: &Message) {
@@ -348,10 +339,8 @@ impl Actor {
         };
         let drafts = vec![self.event(exited)];
         self.append(drafts, Changes::default()).await?;
-        if let Some(services) = &self.services {
-            // Commands that are slow to die hold up neither the end of the turn nor the next one.
-            let _ = tokio::time::timeout(ENDING_COMMANDS, services.end()).await;
-        }
+        // Commands that are slow to die hold up neither the end of the turn nor the next one.
+        let _ = tokio::time::timeout(ENDING_COMMANDS, self.services.end()).await;
         // Questions outside of a turn have nobody left who asks them.
         let Some(running) = self.turns.running() else { return self.cancel_questions().await };
         if running.is_cancelling {

@@ -73,9 +73,7 @@ impl Actor {
         if self.turns.running().is_none() {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             self.unpause().await?;
-            if let Some(services) = &self.services {
-                self.cancelling.commands.add(services.stop_all(self.last_turn));
-            }
+            self.cancelling.commands.add(self.services.stop_all(self.last_turn));
             self.cancelling.finish();
             return Ok(());
         }
@@ -114,8 +112,8 @@ impl Actor {
     /// The agent had its chance to end what the turn started.
     pub(super) fn stop_commands_if_cancelled(&mut self) {
         let cancelled = self.turns.running().filter(|running| running.is_cancelling);
-        if let (Some(running), Some(services)) = (cancelled, &self.services) {
-            self.cancelling.commands.add(services.stop_turn(running.turn));
+        if let Some(running) = cancelled {
+            self.cancelling.commands.add(self.services.stop_turn(running.turn));
         }
     }
 
@@ -127,7 +125,7 @@ impl Actor {
             self.worker_deadline(),
             self.aside_deadline(),
             self.limit_deadline(),
-            self.services.as_ref().and_then(|services| services.telling().due(Instant::now())),
+            self.services.telling().due(Instant::now()),
         ];
         all.into_iter().flatten().min()
     }

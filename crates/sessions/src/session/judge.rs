@@ -23,10 +23,6 @@ pub(super) const CHECK: &str = "_switchyard/check";
 const READ: &str = "read";
 const EDIT: &str = "edit";
 const EXECUTE: &str = "execute";
-/// Words of a shell behind which a command begins, if they stand behind the end of another.
-const BETWEEN_COMMANDS: [&str; 9] =
-    ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
-
 #[derive(Debug)]
 pub(super) struct Judge {
     pub(super) policy: Policy,
@@ -91,19 +87,6 @@ impl Judge {
             }
             _ => Ok(()),
         }
-    }
-
-    /// A request of the agent that a client is about to serve, which may forget to quote the words
-    /// of a command that it gives to a shell.
-    pub(super) fn passed_on(&self, method: &str, params: &str) -> Result<(), RpcError> {
-        self.request(method, params)?;
-        let argv: Argv = match method {
-            "terminal/create" => parse(params)?,
-            _ => return Ok(()),
-        };
-        let Some(unquoted) = argv.unquoted() else { return Ok(()) };
-        let (line, unquoted) = (argv.lines(&[])?.into_iter().next(), Some(unquoted));
-        self.rules(&Question { command: line, unquoted, ..self.about(EXECUTE, Vec::new()) })
     }
 
     /// The answer to [`CHECK`].
@@ -198,28 +181,6 @@ impl Argv {
             lines.push(line(&format!("'{here}{}'", self.command.replace('\'', r"'\''"))));
         }
         Ok(lines)
-    }
-
-    /// All words as they are, in one line, if a shell may make something else of that. Older
-    /// versions of Zed give it to one.
-    fn unquoted(&self) -> Option<String> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-        let is_changed = |word: &String| word.is_empty() || !word.chars().all(is_plain);
-        let begins_another = |word: &String| word.contains([';', '&', '|', '(', '`', '\n']);
-        if !self.args.iter().any(is_changed) {
-            return None;
-        }
-        let args = self.args.join(" ");
-        // In one command these are words like others.
-        let quoted = |word: &str| match BETWEEN_COMMANDS.contains(&word) {
-            true => format!("\\{word}"),
-            false => word.to_owned(),
-        };
-        let args = match self.args.iter().any(begins_another) {
-            true => args,
-            false => args.split(' ').map(quoted).collect::<Vec<_>>().join(" "),
-        };
-        Some(format!("{} {args}", self.command))
     }
 
     /// Whether all of `command` may be the path of one. A line of a shell has no arguments beside

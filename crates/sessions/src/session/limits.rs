@@ -288,9 +288,7 @@ impl Actor {
 
     /// Stops the agent and the commands that run for it; false if others need the agent.
     fn freeze(&self) -> bool {
-        if let Some(services) = &self.services {
-            services.pause();
-        }
+        self.services.pause();
         match &self.link {
             LinkState::Linked { linkage, .. } => linkage.host.pause(),
             LinkState::Unlinked | LinkState::Linking => false,
@@ -298,9 +296,7 @@ impl Actor {
     }
 
     fn thaw(&self) {
-        if let Some(services) = &self.services {
-            services.resume();
-        }
+        self.services.resume();
         if let LinkState::Linked { linkage, .. } = &self.link {
             linkage.host.resume();
         }

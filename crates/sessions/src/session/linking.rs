@@ -113,7 +113,10 @@ impl Actor {
     }
 
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
-        let Linked { link, resumed, preamble, preface } = linked;
+        let Linked { link, mut resumed, preamble, preface } = linked;
+        if let Some(report) = &mut resumed {
+            report.changed.append(&mut self.changed);
+        }
         let host = link.host.clone();
         let answer = link.answer.read().unwrap_or_default();
         let started = WorkerStarted {

@@ -14,7 +14,6 @@ use sessions::mint;
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::Policy;
 use sessions::pools::{Pools, WarmSettings};
-use sessions::session::ServedBy;
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
 use soak::PATIENCE;
@@ -123,12 +122,7 @@ impl Stage {
         slot: Arc<HostSlot>,
         params: &Json,
     ) -> Session {
-        let terms = Terms {
-            slot: slot.clone(),
-            policy,
-            services: ServedBy::Switchyard,
-            notes: Notes::default(),
-        };
+        let terms = Terms { slot: slot.clone(), policy, notes: Notes::default() };
         let opened = open::new(&self.yard, &terms, params).await.unwrap();
         Session { opened, slot, yard: self.yard.clone() }
     }

@@ -1,11 +1,13 @@
 //! `switchyard acp` as a way to the daemon: carries lines between the editor and its socket.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
+use sessions::desk::Order;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_tungstenite::WebSocketStream;
@@ -14,21 +16,18 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_util::sync::CancellationToken;
 use wire::LineSplitter;
 
-use crate::cli::AcpArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
-use crate::{run, stdio};
+use crate::stdio;
 
 pub(super) type Socket = WebSocketStream<UnixStream>;
 
 /// Opens a socket of the daemon, and says what the editor's sessions are to be made of.
 pub(super) async fn open(
-    args: &AcpArgs,
-    agent: Option<&str>,
+    order: &Order,
     config: &Config,
     daemon: &Daemon,
-    cwd: &Path,
 ) -> Result<Socket, Failure> {
     let max_bytes = config.settings().worker_line_bytes;
     let limits = WebSocketConfig::default()
@@ -39,14 +38,13 @@ pub(super) async fn open(
         tokio_tungstenite::client_async_with_config("ws://localhost/acp", stream, Some(limits))
             .await
             .context("the daemon does not speak ACP")?;
-    let order = order(args, agent, cwd)?;
-    socket.send(Message::text(order)).await.context("the daemon has left")?;
+    socket.send(Message::text(told(order))).await.context("the daemon has left")?;
     Ok(socket)
 }
 
 /// Serves the editor with sessions of the daemon until either leaves.
 pub(super) async fn serve(
-    socket: Socket,
+    socket: Box<Socket>,
     max_line_bytes: usize,
     stop: CancellationToken,
 ) -> Result<ExitCode, Failure> {
@@ -96,16 +94,20 @@ enum Left {
     Daemon,
 }
 
-/// What the sessions of this editor are to be made of.
-fn order(args: &AcpArgs, agent: Option<&str>, cwd: &Path) -> Result<String, Failure> {
-    let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+/// The order as the daemon takes it.
+fn told(order: &Order) -> String {
+    let words = order.command.iter().map(|word| word.to_string_lossy());
+    let text = |(name, value): (&OsString, &OsString)| {
+        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+    };
+    let env = order.env.as_ref().map(|env| env.iter().filter_map(text).collect::<BTreeMap<_, _>>());
     let params = json!({
-        "agent": agent,
+        "agent": order.agent,
         "command": words.collect::<Vec<_>>(),
-        "cwd": cwd,
-        "additionalDirectories": args.agent.add_dirs()?,
-        "env": run::environment(),
-        "permissions": args.permissions.mode(),
+        "cwd": order.cwd,
+        "additionalDirectories": order.additional_directories,
+        "env": env,
+        "permissions": order.permissions,
     });
-    Ok(wire::notification_line("_switchyard/order", &params.to_string()))
+    wire::notification_line("_switchyard/order", &params.to_string())
 }

@@ -17,6 +17,7 @@ use server::limits::HttpLimits;
 use server::listen::{Bound, Http};
 use server::login::Login;
 use server::tokens::Tokens;
+use sessions::permission::Policy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -36,13 +37,14 @@ pub(crate) struct OwnDaemon {
 }
 
 impl OwnDaemon {
-    pub(crate) async fn start(config: Config) -> Result<Self, Failure> {
+    /// `policy` has the rules of this run; those of the configuration hold besides.
+    pub(crate) async fn start(config: Config, policy: Policy) -> Result<Self, Failure> {
         let config = Arc::new(config);
         let run = &config.home.run;
         world::make_private_dir(run)?;
         let wanted = config.file.serve.with(&ServeArgs::default());
         let metrics = counted(&config)?;
-        let daemon = assemble(&config, &wanted, Default::default(), &metrics).await?;
+        let daemon = assemble(&config, &wanted, policy, Default::default(), &metrics).await?;
         let tokens = Tokens::open(&config.home.state)?;
         let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
@@ -60,6 +62,10 @@ impl OwnDaemon {
         };
         let serving = task::spawn(http.serve());
         Ok(Self { daemon, socket, stop, serving, _listening: listening })
+    }
+
+    pub(crate) fn daemon(&self) -> &Arc<Daemon> {
+        &self.daemon
     }
 
     pub(crate) fn client(&self) -> Client {

@@ -9,14 +9,33 @@ use testkit::line_client::LineClient;
 use testkit::process::{Yard, switchyard};
 use testkit::tap;
 
-struct Editor {
+/// An agent that lists, loads and deletes sessions, behind a tap that all of its processes share.
+pub(crate) fn tapped(yard: &Yard) -> Vec<String> {
+    let (tap, record) = (yard.tool("acp-tap"), yard.home().join("tap.ndjson"));
+    let state = yard.home().join("agent-state");
+    let mut words = vec!["--".to_owned()];
+    words.extend([tap, record].map(|path| path.to_str().unwrap().to_owned()));
+    words.extend(["--", yard.exe().to_str().unwrap(), "demo-agent"].map(str::to_owned));
+    words.extend(["--all-sessions", "--state", state.to_str().unwrap()].map(str::to_owned));
+    words
+}
+
+/// Params of what the agent was asked, in order.
+pub(crate) fn asked(yard: &Yard, method: &str) -> Vec<Value> {
+    let transcript = tap::read(yard.home().join("tap.ndjson")).unwrap();
+    let sent = transcript.entries.iter().filter_map(testkit::Entry::json);
+    let fits = sent.filter(|message| message["method"] == method);
+    fits.map(|message| message["params"].clone()).collect()
+}
+
+pub(crate) struct Editor {
     child: Child,
-    client: LineClient,
+    pub(crate) client: LineClient,
 }
 
 impl Editor {
     /// `switchyard acp` with these arguments; not introduced yet.
-    fn start<'a>(yard: &Yard, args: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn start<'a>(yard: &Yard, args: impl IntoIterator<Item = &'a str>) -> Self {
         let args = ["acp"].into_iter().chain(args);
         let mut command = yard.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -24,7 +43,7 @@ impl Editor {
         Self { child, client: LineClient::pipes(stdin, stdout) }
     }
 
-    fn initialize(&mut self) -> Value {
+    pub(crate) fn initialize(&mut self) -> Value {
         self.introduce(&json!({}))
     }
 
@@ -46,7 +65,7 @@ impl Editor {
         self.client.result("session/new", &params)["sessionId"].as_str().unwrap().to_owned()
     }
 
-    fn leave(self) {
+    pub(crate) fn leave(self) {
         assert_eq!(self.leave_with_code(), Some(0));
     }
 
@@ -130,6 +149,124 @@ fn further_directories_reach_every_new_session() {
         assert_eq!(dirs, [further_arg, more.to_str().unwrap().to_owned()]);
         editor.leave();
     });
+}
+
+#[test]
+fn an_editor_brings_its_servers_and_its_place_to_an_earlier_session() {
+    both_ways(|yard| {
+        let words = tapped(yard);
+        let words = || words.iter().map(String::as_str);
+        let server =
+            |name: &str| json!({ "name": name, "command": "/bin/false", "args": [], "env": [] });
+        let mut editor = Editor::start(yard, words());
+        editor.initialize();
+        let made = json!({ "cwd": yard.work(), "mcpServers": [server("before")] });
+        let session = editor.client.result("session/new", &made)["sessionId"].clone();
+        editor.client.result("session/close", &json!({ "sessionId": session }));
+        editor.leave();
+
+        let elsewhere = yard.user().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let mut editor = Editor::start(yard, words());
+        editor.initialize();
+        let again =
+            json!({ "sessionId": session, "cwd": elsewhere, "mcpServers": [server("now")] });
+        editor.client.result("session/load", &again);
+        editor.client.result("session/close", &json!({ "sessionId": session }));
+        // Who names no servers leaves those that there are.
+        let resume = json!({ "sessionId": session, "cwd": elsewhere });
+        editor.client.result("session/resume", &resume);
+        editor.leave();
+
+        let opened = asked(yard, "session/resume");
+        let of = |member: &str| opened.iter().map(|it| it[member].clone()).collect::<Vec<_>>();
+        assert_eq!(of("cwd"), [json!(elsewhere), json!(elsewhere)]);
+        assert_eq!(of("mcpServers"), [json!([server("now")]), json!([server("now")])]);
+        let exported = yard.command(["sessions", "export", "last"]).output().unwrap();
+        let exported = String::from_utf8(exported.stdout).unwrap();
+        assert_eq!(exported.matches("cwd_changed").count(), 1, "{exported}");
+    });
+}
+
+#[test]
+fn an_agent_that_runs_hears_which_sessions_are_deleted() {
+    both_ways(|yard| {
+        let words = tapped(yard);
+        let mut editor = Editor::start(yard, words.iter().map(String::as_str));
+        editor.initialize();
+        let (open, closed) = (editor.new_session(yard), editor.new_session(yard));
+        editor.client.result("session/close", &json!({ "sessionId": closed }));
+        for session in [&closed, &open] {
+            editor.client.result("session/delete", &json!({ "sessionId": session }));
+        }
+        let list = editor.client.result("session/list", &json!({}));
+        assert_eq!(list["sessions"], json!([]));
+        editor.leave();
+        assert_eq!(asked(yard, "session/delete").len(), 2);
+    });
+}
+
+#[test]
+fn an_editor_lists_the_sessions_of_its_agent_also_if_that_is_a_command() {
+    both_ways(|yard| {
+        let mut other = Editor::start(yard, ["demo"]);
+        other.initialize();
+        other.new_session(yard);
+        other.leave();
+        let words = tapped(yard);
+        let mut editor = Editor::start(yard, words.iter().map(String::as_str));
+        editor.initialize();
+        let session = editor.new_session(yard);
+        let list = editor.client.result("session/list", &json!({}));
+        assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list}");
+        assert_eq!(list["sessions"][0]["sessionId"], json!(session));
+        editor.leave();
+    });
+}
+
+#[test]
+fn what_an_agent_asks_beside_acp_reaches_its_editor() {
+    both_ways(|yard| {
+        let asks = r#"*'"session/prompt"'*) prompt=$id
+            printf '{"jsonrpc":"2.0","id":77,"method":"_x/ask","params":{"sessionId":"s","n":1}}\n'
+            printf '{"jsonrpc":"2.0","method":"_x/told","params":{"n":2}}\n';;
+            *'"id":77'*) id=$prompt; answer '{"stopReason":"end_turn"}';;
+            *'"session/new"'*) answer '{"sessionId":"s"}';;"#;
+        let agent = crate::attacks::agent(yard, asks);
+        let mut editor = Editor::start(yard, ["--", "sh", &agent]);
+        editor.initialize();
+        // The first has the process that answered already; the second has its own.
+        for _ in 0..2 {
+            let session = editor.new_session(yard);
+            let prompt = [json!({ "type": "text", "text": "go" })];
+            let params = json!({ "sessionId": session, "prompt": prompt });
+            let turn = editor.client.start("session/prompt", &params);
+            let asked = editor.client.wait_for(|message| message["method"] == "_x/ask");
+            assert_eq!(asked["params"], json!({ "sessionId": session, "n": 1 }));
+            editor.client.wait_for(|message| message["method"] == "_x/told");
+            let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": {} });
+            editor.client.send(&answer.to_string());
+            assert_eq!(editor.client.answer_to(&turn)["result"]["stopReason"], "end_turn");
+        }
+        editor.leave();
+    });
+}
+
+#[test]
+fn an_editor_that_leaves_in_mid_turn_is_told_how_it_ended() {
+    let yard = yard();
+    let mut editor = Editor::start(&yard, ["demo"]);
+    editor.initialize();
+    let session = editor.new_session(&yard);
+    let prompt = [json!({ "type": "text", "text": "say well ; hang" })];
+    let params = json!({ "sessionId": session, "prompt": prompt });
+    let turn = editor.client.start("session/prompt", &params);
+    editor.client.wait_for(|message| message["method"] == "session/update");
+    editor.client.finish_sending();
+    let end = editor.client.answer_to(&turn);
+    assert_eq!(end["result"]["stopReason"], "cancelled", "{end}");
+    editor.leave();
+    yard.assert_empty_within(testkit::process::PATIENCE);
 }
 
 #[test]

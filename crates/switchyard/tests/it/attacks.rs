@@ -74,19 +74,44 @@ fn what_was_asked_is_answered_also_when_the_client_closes_its_side_at_once() {
     yard.assert_empty_within(PATIENCE);
 }
 
-#[test]
-fn an_agent_that_gives_two_sessions_one_id_harms_neither_the_first_nor_us() {
+/// An agent whose sessions share a process if `is_shared`, and all have the same id: what
+/// `switchyard acp` answers to somebody who wants two of them.
+fn twins(is_shared: bool) -> String {
     let yard = yard();
     let agent = agent(&yard, r#"*'"session/new"'*) answer '{"sessionId":"same"}';;"#);
-
-    let lines = [initialize(), new_session(&yard, 2), new_session(&yard, 3)];
-    let output = acp(&yard, &["--", "sh", &agent], &lines);
-
-    let answers = text(&output.stdout);
-    assert_eq!(answers.matches(r#""result":{"sessionId""#).count(), 1, "{answers}");
-    assert!(answers.contains("the id of another one"), "{answers}");
-    assert!(output.status.success());
+    let agents = yard.home().join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    let definition = format!(
+        "id = \"twins\"\nname = \"Twins\"\nbins = [\"sh\"]\ninstall = \"-\"\n[[forms]]\n\
+         dialect = \"acp\"\nargs = [\"{agent}\"]\nprompt = \"acp\"\n\
+         resume = {{ style = \"protocol\" }}\npermissions = {{ asks = true }}\n\
+         shared_worker = {is_shared}\n"
+    );
+    fs::write(agents.join("twins.toml"), definition).unwrap();
+    let mut command = yard.command(["acp", "twins"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut client = testkit::line_client::LineClient::pipes(stdin, stdout);
+    for line in [initialize(), new_session(&yard, 2), new_session(&yard, 3)] {
+        client.send(&line);
+    }
+    let answers = [2, 3].map(|id| client.answer_to(&serde_json::json!(id)).to_string());
+    client.finish_sending();
+    client.rest();
+    assert!(child.wait().unwrap().success());
     yard.assert_empty_within(PATIENCE);
+    answers.join("\n")
+}
+
+#[test]
+fn an_agent_that_gives_two_sessions_one_id_harms_neither_the_first_nor_us() {
+    let opened = |answers: &str| answers.matches(r#""result":{"sessionId""#).count();
+    let answers = twins(true);
+    assert_eq!(opened(&answers), 1, "{answers}");
+    assert!(answers.contains("the id of another one"), "{answers}");
+    // Of two processes, each has its own ids.
+    let answers = twins(false);
+    assert_eq!(opened(&answers), 2, "{answers}");
 }
 
 #[test]

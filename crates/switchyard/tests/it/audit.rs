@@ -59,7 +59,7 @@ async fn the_audit_names_rule_mode_client_and_nobody_over_all_sessions() {
     let file = yard.home().join("rules.toml");
     assert_eq!(
         told,
-        [["rule", "allow it"], ["mode", "auto"], ["unattended", "-"], ["client", "acp stdio"]]
+        [["rule", "allow it"], ["mode", "auto"], ["unattended", "-"], ["client", "local stdio"]]
     );
     assert_eq!(all[0]["ruleFile"], file.to_str().unwrap());
     assert_eq!((&all[0]["ruleIndex"], &all[0]["command"]), (&1.into(), &"cargo test".into()));
@@ -134,7 +134,7 @@ async fn rules_that_change_judge_the_next_question_of_a_running_session() {
     assert_eq!(decided().await, "deny it");
 
     rules(&yard, &rule("ask", "ls*"));
-    becomes("acp stdio").await;
+    becomes("local stdio").await;
     assert!(!client.permissions_asked().is_empty());
     client.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What the log gives to an editor whose agent has little: list, load, resume, close, delete.
+//! What the log gives to an editor whose agent has little: list, load, resume, fork, close, delete.
 //!
 //! In: `switchyard acp` around the demo agent without any of its optional methods, and editors
 //! that die. Out: sessions that are as they were, byte for byte.
@@ -257,7 +257,7 @@ async fn what_the_agent_offers_passes_unchanged_and_what_the_log_offers_is_added
     assert_eq!(expected["agentCapabilities"]["loadSession"], false);
     expected["agentCapabilities"]["loadSession"] = json!(true);
     expected["agentCapabilities"]["sessionCapabilities"] =
-        json!({ "list": {}, "resume": {}, "close": {}, "delete": {} });
+        json!({ "list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {} });
     expected["_meta"]["switchyard"] = got["_meta"]["switchyard"].clone();
     assert_eq!(got, expected);
     assert_eq!(got["authMethods"][0]["id"], "demo-login");

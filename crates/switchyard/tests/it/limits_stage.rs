@@ -16,7 +16,7 @@ use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
 use sessions::mint;
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::{DecidedBy, Decider, Mode, Policy};
-use sessions::session::{Answer, Phase, ServedBy, SessionError, SessionHandle};
+use sessions::session::{Answer, Phase, SessionError, SessionHandle};
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
 use store::{EventLog, MemoryLog};
@@ -66,7 +66,7 @@ impl Stage {
     fn terms(&self, slot: &Arc<HostSlot>, limits: Limits) -> Terms {
         let policy = Policy { mode: self.mode, ..Policy::default() };
         let notes = Notes { limits, ..Notes::default() };
-        Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes }
+        Terms { slot: slot.clone(), policy, notes }
     }
 
     pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: Limits) -> Session {
@@ -87,7 +87,7 @@ impl Stage {
         let slot = self.slot();
         let taken = open::take(&self.yard, id).await.unwrap();
         let terms = self.terms(&slot, Limits::default());
-        let opened = open::earlier(&self.yard, &terms, taken, None).await.unwrap();
+        let opened = open::earlier(&self.yard, &terms, taken).await.unwrap();
         Session::new(self, &slot, opened)
     }
 }

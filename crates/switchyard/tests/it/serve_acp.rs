@@ -1,5 +1,6 @@
 //! ACP with many clients: the official SDK over HTTP and WebSocket, lines over TCP and unix.
 
+use crate::acp_alone::{Editor, asked, tapped};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
@@ -263,6 +264,35 @@ fn commands_of_network_clients_are_not_run() {
     assert!(client.ask("session/new", &other)["error"].is_object());
     new_session(&mut client, &yard);
     assert!(!mark.exists());
+}
+
+#[test]
+fn who_opens_a_session_over_the_network_brings_no_more_than_to_a_new_one() {
+    let yard = yard();
+    let root = yard.user().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let roots = format!("[serve]\nroots = [{}]\n", json!(root));
+    std::fs::write(yard.home().join("switchyard.toml"), roots).unwrap();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let server = json!({ "name": "mine", "command": "/bin/false", "args": [], "env": [] });
+    let words = tapped(&yard);
+    let mut editor = Editor::start(&yard, words.iter().map(String::as_str));
+    editor.initialize();
+    let new = json!({ "cwd": yard.work(), "mcpServers": [server] });
+    let session = editor.client.result("session/new", &new)["sessionId"].clone();
+    editor.client.result("session/close", &json!({ "sessionId": session }));
+    editor.leave();
+
+    let mut client = line_client(&yard, daemon.token().unwrap());
+    let load = |cwd: &std::path::Path, servers: Value| json!({ "sessionId": session, "cwd": cwd, "mcpServers": servers });
+    for refused in [load(&yard.work(), json!([server])), load(&yard.user(), json!([]))] {
+        let answer = client.ask("session/load", &refused);
+        assert!(answer["error"].is_object(), "{answer}");
+    }
+    // Where it works already it may be opened, and the editor's servers are not in the client's hands.
+    client.result("session/load", &load(&yard.work(), json!([])));
+    let opened = asked(&yard, "session/resume");
+    assert_eq!((opened.len(), &opened[0]["mcpServers"]), (1, &json!([server])), "{opened:?}");
 }
 
 #[test]

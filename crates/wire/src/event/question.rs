@@ -148,7 +148,7 @@ impl Decider {
         Self { detail: Some(detail.into()), ..Self::new(who) }
     }
 
-    /// A person at `client`, such as `acp stdio` or `token:phone http`.
+    /// A person at `client`, such as `local stdio` or `token:phone http`.
     pub fn client(client: impl Into<String>) -> Self {
         Self::detailed(DecidedBy::Client, client)
     }

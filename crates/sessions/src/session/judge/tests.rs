@@ -126,54 +126,6 @@ fn a_program_with_a_blank_in_its_path_is_judged_as_a_program_and_as_a_line() {
 }
 
 #[test]
-fn words_that_a_client_forgets_to_quote_are_denied_if_they_surely_run_what_is_denied() {
-    let dir = tempfile::tempdir().unwrap();
-    let judge =
-        judge("[[rules]]\naction = \"deny\"\ncommands = [\"rm\", \"git push\"]", dir.path());
-    let params = |command: &str, args: &[&str]| {
-        json!({ "sessionId": "s", "command": command, "args": args }).to_string()
-    };
-    for args in [&["hi;rm x"][..], &["a", "&&", "rm", "x"], &["$(rm x)"], &["a|git push $b"]] {
-        let params = params("echo", args);
-        assert!(judge.passed_on("terminal/create", &params).is_err(), "{params}");
-        judge.request("terminal/create", &params).unwrap();
-    }
-    for (command, args) in [
-        ("env", &["A=1 rm", "x"][..]),
-        ("env", &["r''m", "x"]),
-        ("env", &["r\\m", "x"]),
-        ("env", &["", "rm", "x"]),
-        ("env", &[">f", "rm", "x"]),
-        ("timeout", &["5 rm", "x"]),
-        ("nice", &["-n 5 rm", "x"]),
-        ("find", &[".", "-exec rm x +"]),
-        ("git", &["-C . push"]),
-        ("git", &["-C", ".\tpush"]),
-        ("bash", &["-c", "rm\tx"]),
-    ] {
-        let params = params(command, args);
-        assert!(judge.passed_on("terminal/create", &params).is_err(), "{params}");
-    }
-    for args in [
-        &["commit", "-m", "remove rm; tidy"][..],
-        &["commit", "-m", "if in doubt do git push, then rm x"],
-        &["commit", "-m", "fix; tidy (a) 'b"],
-        &["commit", "-m", "fix: rm x, then git push"],
-        &["commit", "-m", "it's `gone"],
-        &["log", "--format=%h; $x $y"],
-        &["grep", "a|b", "rm"],
-        &["show", "HEAD^{tree}", "a b"],
-    ] {
-        let params = params("git", args);
-        assert!(judge.passed_on("terminal/create", &params).is_ok(), "{params}");
-    }
-    for line in ["echo \"a; rm x\"", "for f in *; do echo $f; done", "git log | head; ls $x"] {
-        let params = params("bash", &["-lc", line]);
-        assert!(judge.passed_on("terminal/create", &params).is_ok(), "{params}");
-    }
-}
-
-#[test]
 fn what_cannot_be_read_is_refused_for_what_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let judge = judge("", dir.path());

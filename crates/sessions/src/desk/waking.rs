@@ -1,0 +1,125 @@
+//! Sessions that are only in the log, on their way to the desk.
+//!
+//! In: a session's id, and what whoever opens it says of it now. Out: its handle. It is woken once,
+//! however many ask at the same time; its agent is started when it is needed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use wire::SessionId;
+
+use super::{Desk, DeskError, Order, Seated};
+use crate::details::Details;
+use crate::host::{AgentCommand, HostSlot};
+use crate::made_of::MadeOf;
+use crate::open::{self, Notes, Terms};
+use crate::session::SessionHandle;
+
+/// A session that nobody uses is put aside in no time; one that was just prompted stays.
+const REST_WITHIN: Duration = Duration::from_secs(1);
+
+/// For whoever opens an earlier session.
+pub(crate) struct Again<'a> {
+    /// What that one says of it now, as far as that one may.
+    pub(crate) order: &'a (dyn Fn(&MadeOf) -> Result<Order, DeskError> + Send + Sync),
+    /// An agent that runs and has no session yet.
+    pub(crate) spare: &'a Mutex<Option<Terms>>,
+}
+
+impl Again<'_> {
+    /// The spare agent, if it is this one. It may have been started in another directory.
+    async fn spare(&self, wanted: &AgentCommand) -> Option<Arc<HostSlot>> {
+        let is_wanted = |terms: &mut Terms| {
+            let cwd = wanted.cwd.clone();
+            AgentCommand { cwd, ..terms.slot.command().clone() } == *wanted
+        };
+        Some(self.spare.lock().await.take_if(is_wanted)?.slot)
+    }
+}
+
+impl Desk {
+    /// A session by its id, woken if it is only in the log.
+    pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
+        self.seated(id).await.map(|(handle, _)| handle)
+    }
+
+    /// As [`session`](Self::session), with where its agent is started.
+    pub(super) async fn seated(
+        &self,
+        id: SessionId,
+    ) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
+        self.awake(id, None).await
+    }
+
+    /// As [`session`](Self::session), made of what whoever opens it says now; but not if its agent
+    /// or another client has it already.
+    pub(crate) async fn session_again(
+        &self,
+        id: SessionId,
+        again: &Again<'_>,
+    ) -> Result<SessionHandle, DeskError> {
+        if let Some(handle) = self.live(id)
+            && self.n_present(id) == 0
+            && let Ok(None) = handle.offer().await
+        {
+            handle.rest();
+            let _ = tokio::time::timeout(REST_WITHIN, handle.ended()).await;
+        }
+        self.awake(id, Some(again)).await.map(|(handle, _)| handle)
+    }
+
+    async fn awake(
+        &self,
+        id: SessionId,
+        again: Option<&Again<'_>>,
+    ) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
+        loop {
+            self.check_open()?;
+            let seat = self.seats().entry(id).or_default().clone();
+            self.make_room();
+            let seated = match seat.0.get_or_try_init(|| self.wake(id, again)).await {
+                Ok(seated) => seated,
+                Err(error) => {
+                    self.remove(id, &seat);
+                    return Err(error);
+                }
+            };
+            if !seated.handle.is_over() {
+                return Ok((seated.handle.clone(), seated.slot.clone()));
+            }
+            // Its claim must be free before it can be woken.
+            seated.handle.ended().await;
+            self.remove(id, &seat);
+        }
+    }
+
+    async fn wake(&self, id: SessionId, again: Option<&Again<'_>>) -> Result<Seated, DeskError> {
+        let record = self.record(id).await?;
+        let details = Details::read(&record);
+        let made_of = MadeOf::read(&*self.yard.log, &record).await?;
+        let said = again.map(|again| (again.order)(&made_of)).transpose()?;
+        let mut order = Order::again(&record, &details, &made_of);
+        if let Some(said) = &said {
+            order.follow(said);
+        }
+        let policy = self.policy(order.permissions);
+        let command = self.command(&order, policy.mode).await?;
+        let mut taken = open::take(&self.yard, id).await?;
+        if let Some(said) = &said {
+            taken.renew(&self.yard, said).await?;
+        }
+        let spare = match again {
+            Some(again) => again.spare(&command).await,
+            None => None,
+        };
+        let slot = match spare {
+            Some(slot) => slot,
+            None => self.slot(command, None, order.wishes.model.as_deref()).await,
+        };
+        let terms = Terms { slot: slot.clone(), policy, notes: Notes::default() };
+        let handle = open::woken(&self.yard, &terms, taken)?;
+        tracing::info!(session = %id, "session woken");
+        Ok(Seated { handle, slot })
+    }
+}
