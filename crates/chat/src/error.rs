@@ -19,6 +19,8 @@ pub enum ChatError {
     NoAgent,
     #[error("cannot write: {0}")]
     Write(#[source] std::io::Error),
-    #[error("the session was deleted")]
-    SessionDeleted,
+    #[error("the session could not go on: {0}")]
+    Halted(String),
+    #[error("the daemon is gone: {0}")]
+    Lost(String),
 }

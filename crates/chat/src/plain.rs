@@ -6,12 +6,12 @@
 
 use std::io::{self, Write};
 
-use client::{Client, ClientError, Events, Told, encoded};
+use client::{Client, ClientError, Heard, encoded};
 use projection::{Reader, Style, Text};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use wire::event::StopReason;
-use wire::{Event, Own};
+use wire::{Event, Own, Seq};
 
 use crate::app::{agents, create, last_session};
 use crate::error::ChatError;
@@ -20,6 +20,9 @@ use crate::{Left, Start, Wanted};
 
 /// Lines as they are typed or piped; ends with them.
 pub type Lines = mpsc::Receiver<String>;
+
+/// How often in a row the stream is opened again in vain: for about half a minute.
+const MAX_LOST: u32 = 10;
 
 /// Runs a session line by line until the lines end or `stop` is ready.
 pub async fn plain(
@@ -49,7 +52,7 @@ pub async fn plain(
     let style = Style { color: wanted.has_color, width: 0, verbose: false, show_thinking: false };
     let mut talk = Talk {
         base: format!("/v1/sessions/{}", encoded(&session.id)),
-        cursor: session.head.to_string(),
+        cursor: Seq(session.head),
         text: Reader::new(Text::new(style)),
         client,
         session,
@@ -125,7 +128,7 @@ struct Talk {
     client: Client,
     session: SessionInfo,
     base: String,
-    cursor: String,
+    cursor: Seq,
     text: Reader<Text>,
     left: Left,
     /// Of the turn that runs.
@@ -136,22 +139,17 @@ struct Talk {
 impl Talk {
     /// One prompt and all that follows.
     async fn turn(&mut self, text: &str, out: &mut impl Write) -> Result<(), ChatError> {
-        let mut events = self.client.events(&self.session.id, &self.cursor).await?;
+        let mut follower = self.client.follow(&self.session.id, self.cursor);
         let body = json!({ "prompt": text });
         let accepted: Value = self.client.post(&format!("{}/prompt", self.base), &body).await?;
         let turn = accepted["turnId"].as_str().unwrap_or_default().to_owned();
         (self.was_denied, self.was_cancelled, self.left.limit) = (false, false, None);
-        let mut has_begun = false;
+        let mut n_lost = 0;
         loop {
-            let Ok(Some(told)) = events.next().await else {
-                // Cut off; the log goes on where we were.
-                events = self.reopen().await?;
-                continue;
-            };
-            match told {
-                Told::Event(event, id) => {
-                    self.cursor = id;
-                    has_begun |= event.turn.is_some_and(|of| of.as_str() == turn);
+            match follower.next().await {
+                Heard::Event(event) => {
+                    n_lost = 0;
+                    self.cursor = event.seq;
                     let shown = self.text.read(&event);
                     out.write_all(shown.as_bytes()).map_err(ChatError::Write)?;
                     out.flush().map_err(ChatError::Write)?;
@@ -160,33 +158,14 @@ impl Talk {
                         return Ok(());
                     }
                 }
-                Told::Remark(name, _) if name == "session_deleted" => {
-                    return Err(ChatError::SessionDeleted);
-                }
-                // What was told before the prompt is over: it has woken the session.
-                Told::Remark(name, data) if name == "session_halted" && has_begun => {
-                    let why = data["detail"].as_str().unwrap_or_default();
-                    let why = format!("the session cannot go on: {why}");
-                    return Err(ChatError::CannotOpen(why));
-                }
-                Told::Remark(..) => {}
+                Heard::Halted(why) => return Err(ChatError::Halted(why)),
+                // The log goes on where we were.
+                Heard::Lost(_) if n_lost < MAX_LOST => n_lost += 1,
+                Heard::Lost(why) => return Err(ChatError::Lost(why)),
+                Heard::Over(error) => return Err(error.into()),
+                Heard::Live | Heard::Anew => {}
             }
         }
-    }
-
-    async fn reopen(&self) -> Result<Events, ChatError> {
-        const TRIES: u32 = 20;
-        const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
-        let mut opened = self.client.events(&self.session.id, &self.cursor).await;
-        for _ in 0..TRIES {
-            match &opened {
-                Err(error) if !error.is_final() => {}
-                _ => break,
-            }
-            tokio::time::sleep(PAUSE).await;
-            opened = self.client.events(&self.session.id, &self.cursor).await;
-        }
-        Ok(opened?)
     }
 
     fn is_end(&mut self, event: &Event, turn: &str) -> bool {

@@ -9,12 +9,13 @@ pub enum ClientError {
     #[error("the daemon does not answer")]
     Silent,
     #[error("the daemon broke off: {0}")]
-    BrokenOff(#[from] hyper::Error),
+    BrokenOff(#[from] Box<dyn std::error::Error + Send + Sync>),
     #[error("this is no request: {0}")]
     NoRequest(#[from] hyper::http::Error),
-    /// What the daemon says, and what it advises.
-    #[error("{message}")]
-    Refused { status: u16, message: String, remedy: Option<String> },
+    #[error("{}", .0.message)]
+    Refused(Box<Refusal>),
+    #[error("the session was deleted")]
+    SessionDeleted,
     #[error("the daemon's answer cannot be read: {0}")]
     Unreadable(#[source] serde_json::Error),
     #[error("the daemon sent a line that is too long")]
@@ -23,12 +24,27 @@ pub enum ClientError {
     Write(#[source] std::io::Error),
 }
 
+/// Why the daemon refuses, and what it advises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// As HTTP has it.
+    pub status: u16,
+    /// The last word of the problem's type, such as `not-found`; does not change.
+    pub slug: String,
+    pub message: String,
+    pub remedy: Option<String>,
+    /// The process that has what was asked for.
+    pub process: Option<u32>,
+}
+
 impl ClientError {
     /// Whether the daemon has decided, so that asking again changes nothing.
     pub fn is_final(&self) -> bool {
         match self {
-            Self::Refused { status, .. } => *status < 500,
-            Self::NoRequest(_) | Self::Unreadable(_) | Self::Write(_) => true,
+            Self::Refused(refusal) => refusal.status < 500,
+            Self::NoRequest(_) | Self::Unreadable(_) | Self::SessionDeleted | Self::Write(_) => {
+                true
+            }
             _ => false,
         }
     }
@@ -36,28 +52,46 @@ impl ClientError {
     /// What to do about it, if somebody knows.
     pub fn remedy(&self) -> Option<&str> {
         match self {
-            Self::Refused { remedy, .. } => remedy.as_deref(),
+            Self::Refused(refusal) => refusal.remedy.as_deref(),
             _ => None,
         }
+    }
+
+    /// What the daemon says, if it has refused.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status with which it has refused.
+    pub fn status(&self) -> Option<u16> {
+        self.refusal().map(|refusal| refusal.status)
     }
 
     pub(crate) fn refused(status: u16, body: &[u8]) -> Self {
         #[derive(Deserialize)]
         struct Problem {
+            #[serde(rename = "type")]
+            kind: String,
             title: String,
             detail: Option<String>,
             remedy: Option<String>,
+            process: Option<u32>,
         }
-        match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => Self::Refused {
+        Self::Refused(Box::new(match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => Refusal {
                 status,
+                slug: problem.kind.rsplit(':').next().unwrap_or_default().to_owned(),
                 message: problem.detail.unwrap_or(problem.title),
                 remedy: problem.remedy,
+                process: problem.process,
             },
             Err(_) => {
                 let message = format!("the daemon answered with {status}");
-                Self::Refused { status, message, remedy: None }
+                Refusal { status, slug: String::new(), message, remedy: None, process: None }
             }
-        }
+        }))
     }
 }

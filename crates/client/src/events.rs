@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio_util::task::AbortOnDropHandle;
 use wire::{Event, Json, Kind, Millis, Seq, TurnId};
 
+use crate::transport::Answer;
 use crate::{ClientError, Frame, Frames};
 
 /// Several of the daemon's heartbeats.
@@ -29,16 +28,14 @@ pub enum Told {
 
 #[derive(Debug)]
 pub struct Events {
-    body: Incoming,
-    /// Ends the connection with the stream.
-    _carrying: AbortOnDropHandle<hyper::Result<()>>,
+    answer: Answer,
     frames: Frames,
     ready: VecDeque<Frame>,
 }
 
 impl Events {
-    pub(crate) fn new(body: Incoming, carrying: AbortOnDropHandle<hyper::Result<()>>) -> Self {
-        Self { body, _carrying: carrying, frames: Frames::default(), ready: VecDeque::new() }
+    pub(crate) fn new(answer: Answer) -> Self {
+        Self { answer, frames: Frames::default(), ready: VecDeque::new() }
     }
 
     /// What is told next; nothing when the daemon has ended the stream.
@@ -47,7 +44,7 @@ impl Events {
             if let Some(frame) = self.ready.pop_front() {
                 return told(frame).map(Some);
             }
-            let waiting = tokio::time::timeout(SILENT_FOR, self.body.frame());
+            let waiting = tokio::time::timeout(SILENT_FOR, self.answer.response.body_mut().frame());
             let Some(part) = waiting.await.map_err(|_| ClientError::Silent)? else {
                 return Ok(None);
             };

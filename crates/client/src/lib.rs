@@ -1,66 +1,63 @@
 //! The daemon's public API, for our own commands: requests, and a session's events.
 //!
-//! In: the path of a private socket, on which the daemon knows its own user. Out: answers as
-//! they are, refusals in the daemon's words, and events that are told once and in order.
-//! Nothing here knows what a request means.
+//! In: a daemon, over the private socket on which it knows its own user, or inside of this
+//! process, where requests are handed to it without a socket. Out: answers as they are, refusals
+//! in the daemon's words, and events that are told once and in order. Nothing here knows what a
+//! request means.
 
 mod error;
 mod events;
+mod follow;
 mod frames;
-mod socket;
+mod session;
+mod transport;
 
 pub use error::ClientError;
 pub use events::{Events, Told};
+pub use follow::{Follower, Heard};
 pub use frames::{Frame, Frames, TooLong};
+pub use session::{Answer, Attachment, Session};
+pub use transport::{Answering, Body, connect};
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::body::Bytes;
+use hyper::{Method, Request};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncWrite;
-use tokio::net::UnixStream;
-use tokio_util::task::AbortOnDropHandle;
+use wire::{Seq, SessionId};
 
-/// A daemon that answers at all answers its own socket quickly.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+use transport::Transport;
+
 /// What is asked may take long, as an agent takes to start; so often is looked whether the
 /// daemon still lives.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Long enough for a machine that has too much to do.
 const LIVES_WITHIN: Duration = Duration::from_secs(10);
 
-/// A daemon, as far as its socket is known. Cheap to clone.
+/// A daemon, and the way to it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
-    socket: PathBuf,
-}
-
-/// An answer whose body is still to come, and what carries it.
-struct Answer {
-    response: Response<Incoming>,
-    carrying: AbortOnDropHandle<hyper::Result<()>>,
+    transport: Transport,
 }
 
 impl Client {
+    /// The daemon that listens on a private socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
+        Self { transport: Transport::Socket(socket.into()) }
     }
 
-    pub fn socket(&self) -> &Path {
-        &self.socket
+    /// A daemon inside of this process.
+    pub fn inside(daemon: Arc<dyn Answering>) -> Self {
+        Self { transport: Transport::Inside(daemon) }
     }
 
-    /// A connection on which nothing was said yet.
-    pub async fn connect(&self) -> Result<UnixStream, ClientError> {
-        match tokio::time::timeout(CONNECT_WITHIN, socket::connect(&self.socket)).await {
-            Ok(connected) => connected.map_err(ClientError::Unreachable),
-            Err(_) => Err(ClientError::Silent),
-        }
+    pub fn session(&self, id: SessionId) -> Session {
+        Session::new(self.clone(), id)
     }
 
     pub async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
@@ -148,15 +145,18 @@ impl Client {
             Ok(answer) => answer?,
             Err(_) => return Err(ClientError::Silent),
         };
-        Ok(Events::new(answer.response.into_body(), answer.carrying))
+        Ok(Events::new(answer))
+    }
+
+    /// The same, found again whenever the connection is lost.
+    pub fn follow(&self, session: &str, after: Seq) -> Follower {
+        Follower::new(self.clone(), session.to_owned(), after)
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ClientError> {
         let exchange = async {
-            let answer = self.ask(request).await?;
-            let body = answer.response.into_body().collect().await?.to_bytes();
-            drop(answer.carrying);
-            Ok(body)
+            let mut answer = self.ask(request).await?;
+            Ok(answer.response.body_mut().collect().await?.to_bytes())
         };
         tokio::select! {
             exchanged = exchange => exchanged,
@@ -165,21 +165,22 @@ impl Client {
     }
 
     /// The answer, if the daemon does not refuse.
-    async fn ask(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
-        let io = TokioIo::new(self.connect().await?);
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
-        let carrying = AbortOnDropHandle::new(task::spawn(connection));
-        let response = sender.send_request(request).await?;
-        let status = response.status();
+    async fn ask(&self, request: Request<Full<Bytes>>) -> Result<transport::Answer, ClientError> {
+        let mut answer = self.transport.send(request).await?;
+        let status = answer.response.status();
         if status.is_success() {
-            return Ok(Answer { response, carrying });
+            return Ok(answer);
         }
-        let body = response.into_body().collect().await?.to_bytes();
+        let body = answer.response.body_mut().collect().await?.to_bytes();
         Err(ClientError::refused(status.as_u16(), &body))
     }
 
     /// Until the daemon does not even say that it lives.
     async fn silent(&self) {
+        if let Transport::Inside(_) = self.transport {
+            // One that hangs would take us with it.
+            return std::future::pending().await;
+        }
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let ask = Request::get("/healthz").header("host", "localhost").body(Full::default());

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::response::Response;
 use sessions::desk::{Desk, Order};
 use sessions::permission::Mode;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 use wire::SessionId;
 
 use crate::attachments;
@@ -102,16 +105,48 @@ impl Daemon {
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    Router::new()
+    let router = Router::new()
         .merge(crate::access::router(guard, login, &daemon.settings))
         .merge(crate::api::router(daemon))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
         .merge(crate::login::routes().with_state(login.clone()))
-        .merge(crate::page::router())
+        .merge(crate::page::router());
+    refusing(router)
+}
+
+/// The routes that commands use, of a daemon to which nobody else comes.
+pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
+    refusing(crate::api::router(daemon).merge(crate::events::router(daemon)))
+}
+
+/// With the answers to those who ask for what is not there.
+fn refusing(router: Router) -> Router {
+    router
         .fallback(crate::api::no_such_route)
         .method_not_allowed_fallback(crate::api::no_such_method)
+}
+
+/// A way into the daemon from its own process, for the one for whom it is there.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    router: Router,
+    principal: Principal,
+}
+
+impl Inside {
+    pub fn new(router: Router, principal: Principal) -> Self {
+        // As behind the guard, where there are limits of our own.
+        Self { router: router.layer(DefaultBodyLimit::disable()), principal }
+    }
+
+    /// Answers as to a request that the guard has let in.
+    pub async fn answer(self, mut request: Request) -> Response {
+        request.extensions_mut().insert(self.principal);
+        let Ok(response) = self.router.oneshot(request).await;
+        response
+    }
 }
 
 /// What the guard has to know about them.

@@ -441,7 +441,7 @@ pub(crate) fn is_upgrade(parts: &Parts) -> bool {
     asks && parts.version <= Version::HTTP_11
 }
 
-fn too_many(retry_after: u64) -> Problem {
+fn too_many(retry_after: u32) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-failures", "too many wrong tokens")
         .detail("from this address; who comes with a valid token or login is let in all the same")
         .retry_after(retry_after)

@@ -20,7 +20,7 @@ pub use steady::Steady;
 pub(crate) const CLIENT_PART: usize = 4;
 
 /// When a client that was told that there is no room may ask again.
-pub(crate) const COME_BACK_SECONDS: u64 = 5;
+pub(crate) const COME_BACK_SECONDS: u32 = 5;
 
 /// The limits of a listener.
 #[derive(Debug, Clone)]

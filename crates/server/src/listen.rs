@@ -15,11 +15,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
 use tokio_util::sync::CancellationToken;
 
-use crate::guard::{Guard, Guarded};
-use crate::limits::HttpLimits;
+use crate::guard::Guarded;
 pub use accept::{Connection, Listener};
 pub use bind::{Bound, check_bind};
 pub use stream::Stream;
@@ -61,9 +59,7 @@ pub enum ListenError {
 #[derive(Debug)]
 pub struct Http {
     pub bound: Bound,
-    pub router: Router,
-    pub guard: Arc<Guard>,
-    pub limits: HttpLimits,
+    pub guarded: Guarded,
     /// Cancelled to stop: nobody new comes in, requests may finish, and what is left after
     /// the limits' `drain` is cut.
     pub stop: CancellationToken,
@@ -72,8 +68,8 @@ pub struct Http {
 impl Http {
     /// Serves until `stop` is cancelled and everybody has gone.
     pub async fn serve(self) {
-        let Self { bound, router, guard, limits, stop } = self;
-        let service = Guarded::new(guard, router, limits.clone());
+        let Self { bound, guarded, stop } = self;
+        let limits = guarded.limits().clone();
         let builder = Arc::new(connection::builder(&limits));
         let listener = Listener::new(bound, limits).refusing_in_http();
         loop {
@@ -84,7 +80,7 @@ impl Http {
             let serving = connection::serve(
                 connection,
                 builder.clone(),
-                service.clone(),
+                guarded.clone(),
                 listener.limits().clone(),
                 stop.clone(),
             );

@@ -80,6 +80,15 @@ impl Principal {
         }
     }
 
+    /// The one for whom a daemon is there alone, in its own process. An agent that runs one may do
+    /// there as it likes; the record says that it is no person.
+    pub fn alone(is_worker: bool) -> Self {
+        match is_worker {
+            true => Self { name: Self::worker().name, ..Self::local() },
+            false => Self::local(),
+        }
+    }
+
     /// Refuses what only somebody may do who can be asked.
     pub(crate) fn require_a_person(&self) -> Result<(), Problem> {
         match self.is_worker {

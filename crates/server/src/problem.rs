@@ -20,7 +20,7 @@ pub struct Problem {
     pub remedy: Option<String>,
     /// Seconds after which asking again makes sense; also sent as a header.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_after: Option<u64>,
+    pub retry_after: Option<u32>,
     /// The id of the process that has the session, where that is the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
@@ -53,7 +53,7 @@ impl Problem {
     }
 
     #[must_use]
-    pub fn retry_after(mut self, seconds: u64) -> Self {
+    pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }

@@ -132,6 +132,12 @@ impl Tokens {
         Ok(tokens)
     }
 
+    /// The table for a daemon to which nobody comes with a token: it is read when somebody does,
+    /// and nothing is made.
+    pub fn unread(state_dir: &Path) -> Result<Self, TokensError> {
+        Ok(Self { files: Arc::new(Files::in_dir(state_dir)?), live: Arc::default() })
+    }
+
     /// The admin's token in plain.
     pub fn admin_token(&self) -> Result<String, TokensError> {
         self.files.admin_token()?.ok_or_else(|| TokensError::NoSuch(ADMIN.to_owned()))

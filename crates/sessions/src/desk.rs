@@ -207,6 +207,7 @@ impl Desk {
 
     fn policy(&self, mode: Option<Mode>) -> Policy {
         let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mode = self.yard.settings.mode_of_all.or(mode);
         Policy { mode: mode.unwrap_or(policy.mode), ..policy }
     }
 
@@ -275,7 +276,7 @@ impl Desk {
         new_params: Option<&Json>,
         model: Option<&str>,
     ) -> Arc<HostSlot> {
-        let initialize = own_client_capabilities(true);
+        let initialize = own_client_capabilities(self.yard.settings.questions_wait);
         match &self.pools {
             Some(pools) => pools.slot(command, initialize, new_params, model).await,
             None => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
-use wire::event::{ResumeWay, SessionCreated, SessionResumed};
+use wire::event::{ResumeWay, SessionCreated};
 use wire::{Category, Fault, Json, RpcError, Seq, SessionId, codes};
 
 use crate::budget::{Budget, Limits};
@@ -62,8 +62,6 @@ pub struct Opened {
     pub answer: Json,
     /// Everything after this is new.
     pub cursor: Seq,
-    /// For an earlier session: how the agent got its memory back.
-    pub resumed: Option<SessionResumed>,
 }
 
 /// An earlier session that this process owns now, put right.
@@ -268,7 +266,7 @@ async fn begin(
             return Err(error);
         }
     };
-    Ok(Opened { handle, answer, cursor: Seq(0), resumed: None })
+    Ok(Opened { handle, answer, cursor: Seq(0) })
 }
 
 fn details(terms: &Terms, made_of: &MadeOf, is_unstarted: bool) -> Details {
@@ -310,22 +308,6 @@ pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
 pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
     let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
     Ok(MadeOf::read(&*yard.log, &record).await?)
-}
-
-/// Brings an earlier session back, in an agent that is started for it.
-pub async fn earlier(yard: &Yard, terms: &Terms, taken: Taken) -> Result<Opened, OpenError> {
-    let record = &taken.record;
-    let details = Details::read(record);
-    let place = Place::checked(yard, &taken.made_of.new_params)?;
-    let host = terms.slot.host().await?;
-    let known = Known::of(record.agent_session.clone(), &details, &taken.made_of);
-    let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
-    let linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
-    let cursor = record.head;
-    let answer = linked.link.answer.clone();
-    let resumed = linked.resumed.clone();
-    let handle = start(yard, terms, taken, &place, Some(linked))?;
-    Ok(Opened { handle, answer, cursor, resumed })
 }
 
 /// Gives `host` the session back: its conversation, its settings, and what to tell it if

@@ -83,6 +83,16 @@ pub enum Phase {
     PutAside,
 }
 
+impl Phase {
+    /// Why its task has ended before its time.
+    pub fn halted(&self) -> Option<&str> {
+        match self {
+            Self::Over(why) => why.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SessionError {
     #[error(transparent)]
@@ -103,19 +113,6 @@ pub struct SessionHandle {
     id: SessionId,
     commands: mpsc::Sender<Command>,
     phase: watch::Receiver<Phase>,
-}
-
-#[derive(Debug)]
-pub(crate) struct WeakHandle {
-    commands: mpsc::WeakSender<Command>,
-    phase: watch::Receiver<Phase>,
-}
-
-impl WeakHandle {
-    pub(crate) fn upgrade(&self, id: SessionId) -> Option<SessionHandle> {
-        let commands = self.commands.upgrade()?;
-        Some(SessionHandle { id, commands, phase: self.phase.clone() })
-    }
 }
 
 /// A client that answers questions and, if it said so, serves files.
@@ -233,17 +230,11 @@ impl SessionHandle {
         let roots = Arc::new(Roots::open(&setup.roots, &forbidden).map_err(RootsError)?);
         let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
         task::spawn(actor.run(commands, linked));
-        yard.live.add(&handle);
         Ok(handle)
     }
 
     pub fn id(&self) -> SessionId {
         self.id
-    }
-
-    /// A handle that does not keep the session alive.
-    pub(crate) fn downgrade(&self) -> WeakHandle {
-        WeakHandle { commands: self.commands.downgrade(), phase: self.phase.clone() }
     }
 
     pub fn phase(&self) -> watch::Receiver<Phase> {

@@ -10,6 +10,7 @@ use bus::connection::ConnectionLimits;
 use roots::Forbidden;
 
 use crate::observer::Observers;
+use crate::permission::Mode;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -45,6 +46,8 @@ pub struct Settings {
     pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
+    /// Every session is held to this mode, whatever it was made with.
+    pub mode_of_all: Option<Mode>,
     /// An idle session lets its worker go after this; the next prompt starts one.
     pub worker_idle: Option<Duration>,
     /// An idle session without worker and clients leaves memory after this.
@@ -74,6 +77,7 @@ impl Default for Settings {
             forbidden: Forbidden::default(),
             observers: Observers::default(),
             questions_wait: false,
+            mode_of_all: None,
             worker_idle: None,
             put_aside_after: None,
         }

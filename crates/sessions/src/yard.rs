@@ -2,8 +2,7 @@
 
 mod left_open;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use store::{
@@ -17,7 +16,6 @@ use crate::mint;
 use crate::news::{News, What};
 use crate::pending::PendingQuestions;
 use crate::permission::{RuleBook, Rules};
-use crate::session::{SessionHandle, WeakHandle};
 use crate::settings::{Settings, WorkerSetup};
 use left_open::LeftOpen;
 
@@ -26,28 +24,11 @@ pub struct Yard {
     pub log: Arc<dyn EventLog>,
     pub settings: Settings,
     pub setup: WorkerSetup,
-    pub live: Arc<Live>,
     /// Rules that every session is held to, beside its own.
     pub rules: RuleBook,
     /// Questions that wait for a person.
     pub pending: Arc<PendingQuestions>,
     pub news: Arc<News>,
-}
-
-/// The sessions that run in this process, for those who only know an id.
-#[derive(Debug, Default)]
-pub struct Live(Mutex<HashMap<SessionId, WeakHandle>>);
-
-impl Live {
-    pub(crate) fn add(&self, handle: &SessionHandle) {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|id, weak| weak.upgrade(*id).is_some());
-        live.insert(handle.id(), handle.downgrade());
-    }
-
-    pub fn find(&self, id: SessionId) -> Option<SessionHandle> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id)?.upgrade(id)
-    }
 }
 
 impl std::fmt::Debug for Yard {
@@ -63,7 +44,6 @@ impl Yard {
             log,
             settings,
             setup,
-            live: Arc::default(),
             rules: RuleBook::default(),
             pending: Arc::default(),
             news: Arc::default(),

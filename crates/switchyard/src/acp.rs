@@ -8,6 +8,7 @@ mod there;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use server::principal::Principal;
 use sessions::desk::Order;
@@ -16,25 +17,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::AcpArgs;
 use crate::config::Config;
-use crate::config_serve::Warm;
 use crate::launching::name_of;
 use crate::native::NATIVE;
 use crate::outcome::Failure;
-use crate::reach::Daemon;
-use crate::run::environment;
-use crate::serve::own::OwnDaemon;
+use crate::reach::Running;
+use crate::serve::inside::{InsideDaemon, InsideOptions};
 use crate::worker::is_worker;
-use crate::{stdio, world};
+use crate::{bootstrap, environment, stdio};
 pub(crate) use refusing::refuse;
 
-pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
+pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
     let max_line_bytes = config.settings().client_line_bytes;
-    match prepared(&args, config).await {
+    match prepared(&args, &config).await {
         Ok(Prepared::There(socket)) => there::serve(socket, max_line_bytes, stop).await,
         Ok(Prepared::Here(own, order)) => {
-            let (daemon, editor) = (own.daemon(), editor());
+            let (daemon, editor) = (own.daemon(), Principal::alone(is_worker()));
             server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
             own.end().await;
             Ok(ExitCode::SUCCESS)
@@ -46,36 +45,26 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
 /// What an editor is served with.
 enum Prepared {
     There(Box<there::Socket>),
-    Here(OwnDaemon, Box<Order>),
+    Here(InsideDaemon, Box<Order>),
 }
 
-async fn prepared(args: &AcpArgs, mut config: Config) -> Result<Prepared, Failure> {
-    let cwd = world::working_directory(args.agent.cwd.as_deref())?;
+async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Failure> {
+    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
     let order = order(args, &cwd)?;
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
-        crate::agents::check(name, &config)?;
+        crate::agents::check(name, config)?;
     }
     // Rules of this run are between this process and the agent.
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
-    if let Some(daemon) = Daemon::find_for(&config).filter(|_| is_plain && !args.no_daemon) {
-        let socket = there::open(&order, &config, &daemon).await?;
+    if let Some(daemon) = Running::find_for(config).filter(|_| is_plain && !args.no_daemon) {
+        let socket = there::open(&order, config, &daemon).await?;
         return Ok(Prepared::There(Box::new(socket)));
     }
-    let policy = world::policy(&config, &args.permissions)?;
+    let policy = bootstrap::policy(config, &args.permissions)?;
     // An editor has few sessions; it need not pay for agents that it may never ask for.
-    config.file.warm = Warm::none();
-    let own = OwnDaemon::start(config, policy).await?;
+    let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
+    let own = InsideDaemon::start(config, options).await?;
     Ok(Prepared::Here(own, Box::new(order)))
-}
-
-/// Who is served here. An agent that runs this has its own Switchyard, where it may do as it
-/// likes; the record says that it is no person.
-fn editor() -> Principal {
-    let local = Principal::local();
-    match is_worker() {
-        true => Principal { name: Principal::worker().name, ..local },
-        false => local,
-    }
 }
 
 /// What the sessions of this editor are to be made of. Whoever names nothing gets the agent that
@@ -86,7 +75,7 @@ fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
         true => NATIVE.to_owned(),
         false => name_of(&args.command),
     };
-    let env = environment();
+    let env = environment::for_agents();
     Ok(Order {
         agent: Some(name.unwrap_or_else(usual)),
         command: args.command.clone(),

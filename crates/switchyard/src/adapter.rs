@@ -14,7 +14,7 @@ use runtimes::scratch::Scratch;
 use crate::cli::AdapterArgs;
 use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
-use crate::{agents, stdio, world};
+use crate::{agents, bootstrap, stdio};
 
 pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode, Failure> {
     let catalogue = agents::catalogue(&config)?;
@@ -27,12 +27,12 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
         return Err(Failure::usage(format!("`{}` speaks ACP itself", args.agent)));
     };
     let mut launch = bus::Launch::new(&args.program, "/");
-    launch.keeper_exe = world::own_exe();
-    launch.keeper_args = vec![world::KEEPER_VERB.into()];
+    launch.keeper_exe = bootstrap::own_exe();
+    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
     launch.records_dir = args.records;
     // The adapter is in the worker's cgroup already.
     launch.cgroups = false;
-    let mode = world::runtime_mode(args.permissions.into());
+    let mode = bootstrap::runtime_mode(args.permissions.into());
     let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
     let runtime = Runtime {
         dialect,

@@ -8,9 +8,9 @@ use runtimes::catalogue::{BUILT_IN, Catalogue, Own, OwnError};
 use runtimes::definition::Definition;
 use runtimes::detect::{Diagnosis, Found, Options, Reason, detect_one};
 
+use crate::bootstrap;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::world;
 
 /// Everything that can be named.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
@@ -88,24 +88,25 @@ pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
 
 /// Whether there is an agent of this name, here or in the binary.
 pub(crate) fn check(name: &str, config: &Config) -> Result<(), Failure> {
-    let catalogue = catalogue(config)?;
-    match catalogue.get(name).is_some() || BUILT_IN.contains(&name) {
-        true => Ok(()),
-        false => Err(unknown(name, &catalogue)),
+    // Nobody else can have their names, and reading all definitions takes a while.
+    if BUILT_IN.contains(&name) {
+        return Ok(());
     }
+    let catalogue = catalogue(config)?;
+    catalogue.get(name).map(drop).ok_or_else(|| unknown(name, &catalogue))
 }
 
 /// How to look for agents. Where nothing can be written, nothing is kept.
 pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");
-    launch.keeper_exe = world::own_exe();
-    launch.keeper_args = vec![world::KEEPER_VERB.into()];
+    launch.keeper_exe = bootstrap::own_exe();
+    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
     launch.cgroups = config.file.workers.cgroups;
     let cache = config.home.state.join("cache");
-    match world::make_private_dir(&cache) {
+    match bootstrap::make_private_dir(&cache) {
         Ok(()) => {
             launch.records_dir = Some(config.home.run.join("workers"));
-            let scratch = world::scratch(config);
+            let scratch = bootstrap::scratch(config);
             scratch.sweep();
             Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
         }

@@ -9,6 +9,7 @@ use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
 use serde_json::{Value, json};
 
 use crate::agents::{catalogue, options, unknown};
+use crate::bootstrap;
 use crate::cli::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::format::print;
@@ -18,7 +19,6 @@ use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::world;
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
     let catalogue = catalogue(&config)?;
@@ -39,7 +39,7 @@ pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCod
         },
         code = signals.next() => {
             // Their keepers end the probes when we are gone.
-            world::scratch(&config).clear();
+            bootstrap::scratch(&config).clear();
             Ok(ExitCode::from(code))
         }
     }

@@ -9,13 +9,12 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use client::{Answer, Session};
 use projection::sanitize_line;
 use serde_json::{Map, Value, json};
-use sessions::session::Answer;
 use tokio::sync::{mpsc, oneshot};
 use wire::{Event, Json};
 
-use crate::reached::Reached;
 use crate::terminal;
 pub(crate) use choices::{Typed, Whole, typed};
 
@@ -58,7 +57,7 @@ impl Asker {
     }
 
     /// Answers a question that the log asks, on the side. Nothing happens for other events.
-    pub(crate) fn consider(&self, event: &Event, session: &Reached) {
+    pub(crate) fn consider(&self, event: &Event, session: &Session) {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         let Some(asked) = event.asked_person() else { return };
         let (id, is_form) = (asked.id, asked.wants_form);
@@ -70,7 +69,8 @@ impl Asker {
                 true => asker.form(&request).await,
                 false => asker.permission(&request, whole.as_deref()).await,
             };
-            session.answer(id, answer, "terminal").await;
+            // One that somebody else has answered needs no answer.
+            let _ = session.answer(id, &answer).await;
         });
     }
 
@@ -78,7 +78,7 @@ impl Asker {
     async fn permission(&self, request: &Value, whole: Option<&str>) -> Answer {
         let prompt = choices::prompt(request, whole.is_some());
         loop {
-            let Some(line) = self.line(prompt.clone()).await else { return Answer::Reject };
+            let Some(line) = self.line(prompt.clone()).await else { return Answer::Rejected };
             match choices::typed(&line, request) {
                 Typed::Answer(answer) => return answer,
                 Typed::View => terminal::say(whole.unwrap_or("all of it is shown above")),
@@ -89,7 +89,7 @@ impl Asker {
 
     async fn form(&self, request: &Value) -> Answer {
         let schema = &request["requestedSchema"];
-        let cancelled = || Answer::Elicitation(Json::of(&json!({ "action": "cancel" })));
+        let cancelled = || Answer::Form(Json::of(&json!({ "action": "cancel" })));
         if request["mode"] == "url" {
             return cancelled();
         }
@@ -104,7 +104,7 @@ impl Asker {
                 None => return cancelled(),
             }
         }
-        Answer::Elicitation(Json::of(&json!({ "action": "accept", "content": content })))
+        Answer::Form(Json::of(&json!({ "action": "accept", "content": content })))
     }
 
     /// `None` ends the form; `Some(None)` leaves the field out.

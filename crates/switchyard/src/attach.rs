@@ -2,106 +2,110 @@
 
 use std::io::BufRead as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use client::Session;
 use projection::sanitize_line;
-use serde_json::{Value, json};
-use store::EventLog;
+use serde_json::Value;
+use sessions::permission::Policy;
 use tokio::sync::mpsc;
 use wire::event::StopReason;
-use wire::{CallId, Event, Json, Own, Seq, SessionId, TurnId};
+use wire::{CallId, Event, Own, Seq, TurnId};
 
 use crate::ask::{Typed, Whole, typed};
 use crate::cli::Format;
 use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
-use crate::follow::{OpenQuestion, show};
+use crate::follow::{LogView, Questions};
 use crate::format::{Formatter, TextOptions};
-use crate::outcome::{ERROR, Failure, INTERRUPTED, NOT_FOUND};
-use crate::reach::Daemon;
-use crate::reached::Reached;
+use crate::outcome::{ERROR, Failure, INTERRUPTED};
+use crate::prompt::Prompt;
+use crate::reach::{Daemon, Running};
+use crate::serve::inside::InsideOptions;
+use crate::session_info::SessionInfo;
 use crate::signals::Signals;
-use crate::token_verbs::no_daemon;
-use crate::{terminal, world};
+use crate::terminal;
 
-/// Events read at once.
-const PAGE: usize = 256;
 /// A person takes longer to read a question.
 const READ_WITHIN: Duration = Duration::from_millis(600);
+/// Of why a session could not go on.
+const MAX_WHY_CHARS: usize = 300;
 /// A person takes longer to type a line.
 const PASTED_WITHIN: Duration = Duration::from_millis(100);
-/// How often is looked whether the session is still there.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode, Failure> {
-    let mut signals = Signals::listen()?;
-    let daemon = Daemon::find(&config).ok_or_else(no_daemon)?;
-    let log = world::open_log(&config)?;
-    let record = world::find_session(&*log, &args.session).await?;
+pub(crate) async fn attach(args: AttachArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let signals = Signals::listen()?;
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+    let options =
+        InsideOptions { policy, can_ask: true, is_warm: false, ..InsideOptions::default() };
+    let daemon = Daemon::for_sessions(&config, Running::find(&config), options).await?;
+    let left = take_part(&daemon, &args, signals).await;
+    daemon.end().await;
+    left
+}
+
+async fn take_part(
+    daemon: &Daemon,
+    args: &AttachArgs,
+    mut signals: Signals,
+) -> Result<ExitCode, Failure> {
+    let info = daemon.find_session(&args.session).await?;
+    let session = daemon.session(info.id);
     let options = TextOptions {
         color: terminal::color_on_stdout(),
         show_thinking: !args.hide_thinking,
         show_prompts: true,
         verbose: false,
     };
+    let has_terminal = terminal::can_ask();
+    let questions = if has_terminal { Questions::Here } else { Questions::Elsewhere };
+    let formatter = Formatter::new(Format::Text, info.id, options);
+    let shown_from = Seq(args.after.unwrap_or_default());
+    let log = LogView::new(&session, Seq(0), formatter, questions).showing_after(shown_from);
     let mut view = View {
-        formatter: Formatter::new(Format::Text, record.id, options),
-        cursor: Seq(0),
-        shown_from: Seq(args.after.unwrap_or_default()),
-        came_at: record.head,
-        session: Reached::There { daemon, id: record.id },
+        log,
+        shown_from,
+        came_at: info.head,
+        session,
         questions: Vec::new(),
-        open_question: None,
         whole: Whole::new(),
-        offers_more: false,
         open_turns: Vec::new(),
         stop: None,
-        has_terminal: terminal::can_ask(),
+        has_terminal,
         line_before: None,
     };
-    if view.has_terminal {
+    if has_terminal {
         terminal::say("type to prompt; Ctrl-C stops a turn, Ctrl-D leaves; the session stays");
     }
     let mut lines = Some(read_lines());
-    loop {
-        let is_looked_at = view.catch_up(&*log).await?;
-        // Nobody types any more, and everything that was asked for has been seen.
-        if !is_looked_at || (lines.is_none() && !view.is_running()) {
-            return Ok(ExitCode::from(view.exit_code()));
-        }
+    // Nobody types any more, and everything that was asked for has been seen.
+    while lines.is_some() || view.is_running() || view.log.known() < view.came_at {
         tokio::select! {
-            waited = log.wait(record.id, view.known()) => waited?,
+            is_looked_at = view.show_next() => match is_looked_at? {
+                true => {}
+                false => break,
+            },
             line = next(&mut lines) => match line {
                 Some(line) => {
                     // Whoever typed it may have seen a question that is not here yet.
-                    view.catch_up(&*log).await?;
+                    view.catch_up().await?;
                     view.hear(&line).await?;
                 }
                 // Whoever pipes prompts in, or nothing, wants to see what becomes of the turn.
                 None => lines = None,
             },
             code = signals.next() => match view.is_running() {
-                true => view.session.cancel_soon("attach").await?,
+                true => view.cancel_soon(),
                 false => return Ok(ExitCode::from(code)),
             },
-            why = view.session.halted() => {
-                let why = why.unwrap_or_default();
-                return Err(Failure::new(ERROR, why).hint("the session is in the log"));
-            }
-            gone = deleted(&*log, record.id) => {
-                gone?;
-                return Err(Failure::new(NOT_FOUND, "the session was deleted"));
+            () = daemon.gone() => {
+                return Err(Failure::new(ERROR, "the daemon has ended")
+                    .hint("the session is in the log"));
             }
         }
     }
-}
-
-/// Until there is no such session any more; a log tells nobody about that.
-async fn deleted(log: &dyn EventLog, id: SessionId) -> Result<(), Failure> {
-    while log.session(id).await?.is_some() {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    Ok(())
+    Ok(ExitCode::from(view.exit_code()))
 }
 
 /// A question that waits for an answer.
@@ -117,18 +121,13 @@ struct Asked {
 
 /// What is on the screen, and what can be answered.
 struct View {
-    formatter: Formatter,
-    cursor: Seq,
+    log: LogView,
     shown_from: Seq,
     /// The last event that was there before us.
     came_at: Seq,
-    session: Reached,
+    session: Session,
     questions: Vec<Asked>,
-    /// The last thing on the screen is this question.
-    open_question: Option<OpenQuestion>,
     whole: Whole,
-    /// A question that is about to be shown is longer than what is shown of it.
-    offers_more: bool,
     /// Prompts whose turn has not ended.
     open_turns: Vec<TurnId>,
     /// How the last turn ended that did so before our eyes.
@@ -138,44 +137,39 @@ struct View {
 }
 
 impl View {
-    /// Shows what is new, up to a question that waits; false when nobody looks any more.
-    async fn catch_up(&mut self, log: &dyn EventLog) -> Result<bool, Failure> {
-        loop {
-            if let Some(question) = &mut self.open_question {
-                if !question.is_over(log, self.session.id()).await? {
-                    return Ok(true);
-                }
-                self.open_question = None;
-            }
-            let events = log.read(self.session.id(), self.cursor, PAGE).await?;
-            if events.is_empty() {
-                return Ok(true);
-            }
-            for event in &events {
-                self.cursor = event.seq;
-                self.formatter.add(event);
-                // A projection has to see all; the reader wants the end.
-                if event.seq <= self.shown_from {
-                    self.formatter.take();
-                }
-                self.note(event);
-                self.open_question = OpenQuestion::of(event).filter(|_| self.has_terminal);
-                if self.open_question.is_some() {
-                    break;
-                }
-            }
-            if !show(&mut self.formatter)? {
-                return Ok(false);
-            }
-            if std::mem::take(&mut self.offers_more) {
-                terminal::say("  v shows all of it");
-            }
+    /// Shows what comes next, up to a question that waits; false when nobody looks any more.
+    async fn show_next(&mut self) -> Result<bool, Failure> {
+        let Some(events) = self.log.next().await? else { return Ok(false) };
+        if let Some(why) = self.log.halted.take() {
+            let why = sanitize_line(&why, MAX_WHY_CHARS);
+            terminal::say(&format!("the session could not go on: {why}"));
         }
+        let mut offers_more = false;
+        for event in &events {
+            offers_more |= self.note(event);
+        }
+        if offers_more {
+            terminal::say("  v shows all of it");
+        }
+        Ok(true)
     }
 
-    fn note(&mut self, event: &Event) {
+    /// Shows what is logged by now.
+    async fn catch_up(&mut self) -> Result<(), Failure> {
+        let now: SessionInfo = self.session.get().await?;
+        while self.log.known() < now.head && self.show_next().await? {}
+        Ok(())
+    }
+
+    fn cancel_soon(&self) {
+        let session = self.session.clone();
+        task::spawn(async move { session.cancel(Some("attach")).await.is_ok() });
+    }
+
+    /// Notes an event. Whether it is a question of which more can be shown.
+    fn note(&mut self, event: &Event) -> bool {
         let whole = self.whole.see(event);
-        let Some(own) = event.own() else { return };
+        let Some(own) = event.own() else { return false };
         let asked = own.asked().filter(|asked| asked.is_for_person);
         match own {
             Own::PromptReceived(_) | Own::TurnStarted(_) => {
@@ -193,8 +187,8 @@ impl View {
                 self.questions.retain(|asked| Some(asked.id) != over);
             }
         }
+        let offers_more = asked.is_some() && whole.is_some() && event.seq > self.shown_from;
         if let Some(asked) = asked {
-            self.offers_more |= whole.is_some() && event.seq > self.shown_from;
             self.questions.push(Asked {
                 id: asked.id,
                 turn: event.turn,
@@ -204,11 +198,7 @@ impl View {
                 shown_at: Instant::now(),
             });
         }
-    }
-
-    /// How far the log is known, whether that is shown or not.
-    fn known(&self) -> Seq {
-        self.open_question.as_ref().map_or(self.cursor, OpenQuestion::known)
+        offers_more
     }
 
     fn is_running(&self) -> bool {
@@ -231,9 +221,7 @@ impl View {
         let (line, at) = (line.text.trim(), line.at);
         let Some(asked) = self.questions.first() else {
             if !line.is_empty() {
-                let blocks = json!([{ "type": "text", "text": line }]);
-                let params = Json::of(&json!({ "prompt": blocks }));
-                let turn = self.session.prompt(params, "attach").await?;
+                let turn = self.session.prompt(&Prompt::new(line, &[])?.blocks, &[]).await?;
                 self.open_turns.push(turn);
             }
             return Ok(());
@@ -247,7 +235,10 @@ impl View {
             return Ok(());
         }
         match typed(line, &asked.request) {
-            Typed::Answer(answer) => self.session.answer(asked.id, answer, "attach").await,
+            Typed::Answer(answer) => {
+                // One that somebody else has answered needs no answer.
+                let _ = self.session.answer(asked.id, &answer).await;
+            }
             _ if asked.is_form => terminal::say("the agent asks with a form: Enter rejects it"),
             Typed::View => {
                 terminal::say(asked.whole.as_deref().unwrap_or("all of it is shown above"));

@@ -3,30 +3,29 @@
 use std::io::Write;
 
 use anyhow::Context;
+use client::encoded;
 use projection::sanitize_line;
+use serde::Deserialize;
 use sessions::audit::{self, Row};
 use sessions::mint;
-use store::{DecisionFilter, EventLog, Filter};
 use wire::{Json, Millis};
 
 use crate::cli::{AuditArgs, AuditFormat, parse_duration};
 use crate::outcome::Failure;
-use crate::{format, terminal, world};
+use crate::reach::Daemon;
+use crate::{bootstrap, format, terminal};
 
-pub(crate) async fn audit(log: &dyn EventLog, args: &AuditArgs) -> Result<(), Failure> {
+pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
+    let mut query = "limit=1000".to_owned();
     let session = match &args.session {
-        Some(named) => Some(world::find_session(log, named).await?.id),
+        Some(named) => Some(daemon.find_session(named).await?.id),
         None => None,
     };
-    let filter = DecisionFilter {
-        since: args.since,
-        until: args.until,
-        session,
-        limit: Filter::MAX_LIMIT,
-        ..DecisionFilter::default()
-    };
+    query.extend(args.since.map(|since| format!("&since={}", since.0)));
+    query.extend(args.until.map(|until| format!("&until={}", until.0)));
+    query.extend(session.map(|session| format!("&session={session}")));
     let Some(path) = &args.output else {
-        return match write_all(log, filter, args.format, format::print).await {
+        return match write_all(daemon, &query, args.format, format::print).await {
             // `… | head` has seen enough.
             Err(failure) if failure.is_broken_pipe() => Ok(()),
             written => written,
@@ -36,7 +35,7 @@ pub(crate) async fn audit(log: &dyn EventLog, args: &AuditArgs) -> Result<(), Fa
     let file = crate::sessions_verbs::create_private(path).with_context(context)?;
     let mut file = std::io::BufWriter::new(file);
     let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
-    write_all(log, filter, args.format, write).await?;
+    write_all(daemon, &query, args.format, write).await?;
     file.flush().with_context(context)?;
     file.get_ref().sync_all().with_context(context)?;
     Ok(())
@@ -44,19 +43,23 @@ pub(crate) async fn audit(log: &dyn EventLog, args: &AuditArgs) -> Result<(), Fa
 
 /// Writes page by page: an audit of years must not be held in memory.
 async fn write_all<E: Into<Failure>>(
-    log: &dyn EventLog,
-    mut filter: DecisionFilter,
+    daemon: &Daemon,
+    query: &str,
     format: AuditFormat,
     mut write: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        rows: Vec<Row>,
+        next_cursor: Option<String>,
+    }
     if format == AuditFormat::Csv {
         write(&audit::csv_header()).map_err(Into::into)?;
     }
-    let mut n_rows = 0;
+    let (mut n_rows, mut cursor) = (0, String::new());
     loop {
-        let page = audit::rows(log, &filter).await?;
-        let Some(next) = page.next else { break };
-        filter.after = Some(next);
+        let page: Page = daemon.client().get(&format!("/v1/audit?{query}{cursor}")).await?;
         n_rows += page.rows.len();
         let show = |row: &Row| match format {
             AuditFormat::Text => text_line(row),
@@ -65,6 +68,8 @@ async fn write_all<E: Into<Failure>>(
         };
         let text: String = page.rows.iter().map(show).collect();
         write(&text).map_err(Into::into)?;
+        let Some(next) = page.next_cursor else { break };
+        cursor = format!("&cursor={}", encoded(&next));
     }
     if n_rows == 0 && format == AuditFormat::Text {
         terminal::say("nothing was decided in that time");
@@ -124,7 +129,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Millis, String> {
         return Ok(Millis(start.timestamp().as_millisecond()));
     }
     let ago = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
-        Some(days) => return Ok(world::days_ago(days)),
+        Some(days) => return Ok(bootstrap::days_ago(days)),
         None => parse_duration(text).map_err(|_| {
             format!("`{text}` is no time: give 2026-11-03T09:00:00Z, 2026-11-03, 90m or 7d")
         })?,

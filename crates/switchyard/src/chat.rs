@@ -13,12 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli_chat::ChatArgs;
 use crate::config::Config;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
-use crate::reach::Daemon;
-use crate::run::environment;
-use crate::serve::own::OwnDaemon;
+use crate::reach::{Daemon, Running};
+use crate::serve::inside::InsideOptions;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{agents, allowance, terminal, world};
+use crate::{agents, allowance, bootstrap, environment, terminal};
 use wire::event::StopReason;
 
 /// Where what was typed is kept.
@@ -30,25 +29,24 @@ pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
     !args.plain && !is_dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Failure> {
+pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     // By itself it would leave the terminal as it is while the chat has it.
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
-    let mut wanted = wanted(&args, &config).await?;
-    let daemon = Daemon::find_for(&config).filter(|_| !args.no_daemon);
-    let (client, own) = match daemon {
-        Some(daemon) => (daemon.client().clone(), None),
-        None => {
-            let spinner = Spinner::start("opening the log …");
-            let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
-            let own = OwnDaemon::start(config, policy).await?;
-            drop(spinner);
-            let remark = "no daemon runs: sessions run in this process, and rest when you leave";
-            wanted.remark = Some(remark.to_owned());
-            (own.client(), Some(own))
+    let running = Running::find_for(&config).filter(|_| !args.no_daemon);
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+    let options =
+        InsideOptions { policy, can_ask: true, is_warm: true, ..InsideOptions::default() };
+    let daemon = Daemon::for_sessions(&config, running, options).await?;
+    let wanted = match wanted(&args, &config, &daemon).await {
+        Ok(wanted) => wanted,
+        Err(failure) => {
+            daemon.end().await;
+            return Err(failure);
         }
     };
+    let client = daemon.client().clone();
     // Which signal ended it.
     let code = Arc::new(AtomicU8::new(0));
     let stop = {
@@ -68,11 +66,9 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
             chat::plain(client, wanted, lines, std::io::stdout(), stop).await
         }
     };
-    if let Some(own) = own {
-        let spinner = Spinner::start("ending the agent …");
-        own.end().await;
-        drop(spinner);
-    }
+    let spinner = Spinner::start("ending the agent …");
+    daemon.end().await;
+    drop(spinner);
     let left = match left {
         // As with any filter whose reader has had enough.
         Err(ChatError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
@@ -102,12 +98,12 @@ fn exit_code(left: &Left) -> u8 {
     }
 }
 
-async fn wanted(args: &ChatArgs, config: &Config) -> Result<Wanted, Failure> {
-    let cwd = world::working_directory(args.agent.cwd.as_deref())?;
-    world::make_private_dir(&config.home.state)?;
+async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wanted, Failure> {
+    let remark = "no daemon runs: sessions run in this process, and rest when you leave";
+    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
+    bootstrap::make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {
-        let log = world::open_log(config)?;
-        Start::Session(world::find_session(&*log, named).await?.id.to_string())
+        Start::Session(daemon.find_session(named).await?.id.to_string())
     } else if args.resume {
         Start::Continue
     } else if args.pick {
@@ -128,10 +124,10 @@ async fn wanted(args: &ChatArgs, config: &Config) -> Result<Wanted, Failure> {
         start,
         cwd,
         order: order(args)?,
-        env: environment(),
+        env: environment::for_agents(),
         history: config.home.state.join(HISTORY),
         has_color: terminal::color_on_stdout(),
-        remark: None,
+        remark: daemon.is_here().then(|| remark.to_owned()),
     })
 }
 
@@ -170,9 +166,10 @@ impl From<ChatError> for Failure {
             ChatError::Terminal(_) => {
                 Self::new(ERROR, error.to_string()).hint("--plain needs no screen")
             }
-            ChatError::Write(_) | ChatError::SessionDeleted | ChatError::CannotOpen(_) => {
-                Self::new(ERROR, error.to_string())
-            }
+            ChatError::Write(_)
+            | ChatError::CannotOpen(_)
+            | ChatError::Halted(_)
+            | ChatError::Lost(_) => Self::new(ERROR, error.to_string()),
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::allowance::LimitArgs;
+use crate::bootstrap;
 use crate::cli_options::OptionArgs;
 use crate::cli_permissions::{PermissionArgs, PermissionMode};
 use crate::outcome::Failure;
-use crate::world;
 
 /// Options of every command stand behind its own.
 const EVERYWHERE: &str = "Global options";
@@ -200,7 +200,7 @@ pub(crate) struct AgentArgs {
 impl AgentArgs {
     /// The further directories, as they really are.
     pub(crate) fn add_dirs(&self) -> Result<Vec<PathBuf>, Failure> {
-        self.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect()
+        self.add_dir.iter().map(|dir| bootstrap::working_directory(Some(dir))).collect()
     }
 }
 

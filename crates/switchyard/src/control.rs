@@ -1,8 +1,7 @@
-//! Lets one Switchyard process reach a session, or a bus, that runs in another.
+//! Lets one Switchyard process reach a bus that runs in another.
 //!
-//! Each process that runs some listens on a unix socket of its own, in a directory
-//! that only its user may enter. One JSON line in, one out. The log says which process
-//! has a session.
+//! Each process that runs one listens on a unix socket of its own, in a directory
+//! that only its user may enter. One JSON line in, one out.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -10,32 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use sessions::yard::Yard;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use wire::SessionId;
 
 /// What the name of a process's own daemon begins with, before its pid.
-pub(crate) const OWN_DAEMON: &str = "chat-";
+pub(crate) const OWN_DAEMON: &str = "sessions-";
 /// A request is one short line.
 const MAX_REQUEST_BYTES: u64 = 4096;
 /// The state of a bus with thousands of clients is one long line.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "do")]
-enum Request {
-    Cancel { session: SessionId },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "is")]
-pub(crate) enum Response {
-    Done,
-    NotHere,
-}
 
 /// The socket of this process; removed when dropped.
 #[derive(Debug)]
@@ -47,26 +31,6 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
-}
-
-/// Serves requests until the process ends.
-pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
-    let yard = yard.clone();
-    listen_at(run_dir, move |request: Request, is_worker| {
-        let yard = yard.clone();
-        async move {
-            let Request::Cancel { session } = request;
-            // Something that an agent has started is recorded as what it is.
-            let by = if is_worker { "worker" } else { "switchyard cancel" };
-            match yard.live.find(session) {
-                None => Response::NotHere,
-                Some(handle) => {
-                    let _ = handle.cancel(by).await;
-                    Response::Done
-                }
-            }
-        }
-    })
 }
 
 /// Answers what other processes of this user ask, on a socket named after this process. The
@@ -106,7 +70,7 @@ where
 }
 
 /// Processes that were killed could not take their sockets with them.
-fn remove_dead_sockets(run_dir: &Path) {
+pub(crate) fn remove_dead_sockets(run_dir: &Path) {
     for entry in std::fs::read_dir(run_dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_suffix(".sock"));
@@ -137,15 +101,6 @@ where
     line.push('\n');
     writer.write_all(line.as_bytes()).await?;
     Ok(())
-}
-
-/// Cancels the running turn of `session`, which process `pid` has; returns when it ended.
-pub(crate) async fn cancel(run_dir: &Path, pid: u32, session: SessionId) -> Result<Response> {
-    /// Longer than the whole way from asking an agent to killing it.
-    const PATIENCE: Duration = Duration::from_secs(60);
-    ask(&run_dir.join(format!("{pid}.sock")), &Request::Cancel { session }, PATIENCE)
-        .await
-        .with_context(|| format!("process {pid} has the session, but cannot be asked"))
 }
 
 /// The sockets of processes that may still run.

@@ -17,11 +17,11 @@ use crate::cli_daemon::DaemonVerb;
 use crate::config::Config;
 use crate::format::print;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::reach::Daemon;
+use crate::reach::Running;
 use crate::serve::presence;
 use crate::spinner::Spinner;
 use crate::worker::require_a_person;
-use crate::{follow, terminal, world};
+use crate::{bootstrap, follow, terminal};
 
 /// A daemon that mends many sessions may take its time, but not for ever.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         print(&format!("switchyard daemon: runs already at {}\n", running.http))?;
         return Ok(ExitCode::SUCCESS);
     }
-    world::make_private_dir(&config.home.state)?;
+    bootstrap::make_private_dir(&config.home.state)?;
     let path = log_path(config);
     let log = File::options()
         .create(true)
@@ -57,7 +57,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .open(&path)
         .with_context(|| format!("cannot write {}", path.display()))?;
     let begin = log.metadata().map_or(0, |about| about.len());
-    let mut child = Command::new(world::own_exe())
+    let mut child = Command::new(bootstrap::own_exe())
         .args(without_config(global_words()))
         .args(config.to_args())
         .arg("serve")
@@ -143,14 +143,14 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
 }
 
 async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
-    let Some(daemon) = Daemon::find(config) else {
+    let Some(daemon) = Running::find(config) else {
         match as_json {
             true => print("{\"running\": false}\n")?,
             false => terminal::say("no daemon runs; `switchyard daemon start` starts one"),
         }
         return Ok(ExitCode::from(NOT_FOUND));
     };
-    let health: Value = daemon.get("/v1/health").await?;
+    let health: Value = daemon.client().get("/v1/health").await?;
     let at = &daemon.whereabouts;
     if as_json {
         let all = json!({ "running": true, "daemon": at, "health": health });

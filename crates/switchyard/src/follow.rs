@@ -1,32 +1,24 @@
-//! Reads a session's log as it grows and shows it.
-
-mod open_question;
+//! A session's log at the terminal, shown as it grows.
+//!
+//! In: a session of a daemon. Out: its events in words on stdout, and the events themselves for
+//! whoever shows them.
+//!
+//! Always true: nothing is shown below a question that a person at this terminal is to answer, until
+//! it is answered or nobody waits for an answer any more. Else an agent could write what looks like
+//! another question, and the answer to that would be the answer to this one.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use store::EventLog;
-use wire::{Event, Seq, SessionId};
+use client::{Follower, Heard, Session};
+use wire::{CallId, Event, Kind, Seq, TurnId};
 
 use crate::format::{self, Formatter};
-use crate::outcome::Failure;
-pub(crate) use open_question::OpenQuestion;
-
-/// Events read at once.
-const PAGE: usize = 256;
+use crate::outcome::{ERROR, Failure};
 
 /// What was told in part is shown as it is when nothing follows for so long: the rest of it comes
 /// within a fraction of that, or not before something has been done.
 const SETTLED_AFTER: Duration = Duration::from_millis(700);
-
-/// Why following ended.
-pub(crate) enum Followed {
-    /// The caller had seen enough.
-    Enough,
-    /// Whoever read our output has gone.
-    ReaderGone,
-}
 
 /// Who answers the questions that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,76 +28,201 @@ pub(crate) enum Questions {
     Elsewhere,
 }
 
-/// Shows every event after `after`, until `look` has seen enough. `look` sees every event that was
-/// shown, after it was shown.
-pub(crate) async fn follow(
-    log: &dyn EventLog,
-    session: SessionId,
-    mut after: Seq,
-    formatter: &mut Formatter,
+/// A session's log, as far as it is shown.
+pub(crate) struct LogView {
+    follower: Follower,
+    pub(crate) formatter: Formatter,
     questions: Questions,
-    mut look: impl FnMut(&Event) -> ControlFlow<()>,
-) -> Result<Followed, Failure> {
-    loop {
-        let events = log.read(session, after, PAGE).await?;
-        let mut question = None;
-        let mut n_shown = 0;
-        for event in &events {
-            formatter.add(event);
-            n_shown += 1;
-            question = OpenQuestion::of(event).filter(|_| questions == Questions::Here);
-            if question.is_some() {
-                break;
+    shown: Seq,
+    /// How far the log is known, which is further while a question is open.
+    known: Seq,
+    /// What comes before is known and not shown: a projection has to see all.
+    shows_after: Seq,
+    open_question: Option<OpenQuestion>,
+    /// Heard, and not acted on yet.
+    next: Option<Heard>,
+    /// Why the session could not go on, until somebody takes note of it.
+    pub(crate) halted: Option<String>,
+}
+
+/// The last thing that is shown.
+#[derive(Debug, Clone, Copy)]
+struct OpenQuestion {
+    id: CallId,
+    turn: Option<TurnId>,
+    at: Seq,
+}
+
+impl LogView {
+    /// Shows what comes after `after`.
+    pub(crate) fn new(
+        session: &Session,
+        after: Seq,
+        formatter: Formatter,
+        questions: Questions,
+    ) -> Self {
+        let follower = session.follow(after);
+        Self {
+            follower,
+            formatter,
+            questions,
+            shown: after,
+            known: after,
+            shows_after: after,
+            open_question: None,
+            next: None,
+            halted: None,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn showing_after(mut self, after: Seq) -> Self {
+        self.shows_after = after;
+        self
+    }
+
+    /// How far the log is known.
+    pub(crate) fn known(&self) -> Seq {
+        self.known
+    }
+
+    /// Waits for the next events, shows them, and returns them, which may be none; nothing when
+    /// nobody reads our output any more. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Event>>, Failure> {
+        let waiting = tokio::time::timeout(SETTLED_AFTER, self.heard()).await;
+        let heard = match waiting {
+            Ok(heard) => heard?,
+            Err(_) => {
+                self.formatter.settle();
+                if !show(&mut self.formatter)? {
+                    return Ok(None);
+                }
+                self.heard().await?
+            }
+        };
+        let events = heard.map(|first| self.add(first)).unwrap_or_default();
+        Ok(show(&mut self.formatter)?.then_some(events))
+    }
+
+    /// Shows what has been logged up to `until`, questions or not; false when nobody reads it.
+    pub(crate) async fn show_rest(
+        &mut self,
+        until: Seq,
+        mut look: impl FnMut(&Event),
+    ) -> Result<bool, Failure> {
+        self.questions = Questions::Elsewhere;
+        if self.open_question.take().is_some() {
+            self.follower.rewind(self.shown);
+        }
+        while self.shown < until {
+            let Some(first) = self.heard().await? else { continue };
+            for event in self.add(first) {
+                look(&event);
+            }
+            if !show(&mut self.formatter)? {
+                return Ok(false);
             }
         }
-        if !show(formatter)? {
-            return Ok(Followed::ReaderGone);
-        }
-        let mut is_enough = false;
-        for event in events.iter().take(n_shown) {
-            after = event.seq;
-            // Those behind it were shown as well.
-            is_enough |= look(event).is_break();
-        }
-        if is_enough {
-            return Ok(Followed::Enough);
-        }
-        if let Some(question) = question {
-            question.until_over(log, session).await?;
-            continue;
-        }
-        if events.is_empty() {
-            let waiting = log.wait(session, after);
-            if let Ok(waited) = tokio::time::timeout(SETTLED_AFTER, waiting).await {
-                waited?;
-                continue;
+        Ok(true)
+    }
+
+    /// Adds an event and those that have come with it to what is shown, up to a question.
+    fn add(&mut self, first: Event) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut next = Some(first);
+        while let Some(event) = next {
+            if event.seq > self.shown {
+                (self.shown, self.known) = (event.seq, event.seq);
+                self.formatter.add(&event);
+                if event.seq <= self.shows_after {
+                    self.formatter.take();
+                }
+                self.open_question = OpenQuestion::of(&event);
+                self.open_question.take_if(|_| self.questions == Questions::Elsewhere);
+                events.push(event);
             }
-            formatter.settle();
-            if !show(formatter)? {
-                return Ok(Followed::ReaderGone);
+            next = match self.open_question {
+                Some(_) => None,
+                None => match self.follower.try_next() {
+                    Some(Heard::Event(event)) => Some(*event),
+                    other => {
+                        self.next = other;
+                        None
+                    }
+                },
+            };
+        }
+        events
+    }
+
+    /// The next event that may be shown; nothing if it was none.
+    async fn heard(&mut self) -> Result<Option<Event>, Failure> {
+        let heard = match self.next.take() {
+            Some(heard) => heard,
+            None => self.follower.next().await,
+        };
+        let event = match heard {
+            Heard::Event(event) => event,
+            Heard::Halted(why) => {
+                self.halted = Some(why);
+                return Ok(None);
             }
-            log.wait(session, after).await?;
+            Heard::Over(error) => return Err(error.into()),
+            // What was cut off goes on where it was.
+            Heard::Live | Heard::Lost(_) | Heard::Anew => return Ok(None),
+        };
+        match self.open_question {
+            None => Ok(Some(*event)),
+            Some(question) => {
+                self.known = event.seq;
+                if question.is_ended_by(&event) {
+                    // What stands between is told again, and shown now.
+                    self.follower.rewind(question.at);
+                    (self.known, self.open_question) = (question.at, None);
+                }
+                Ok(None)
+            }
         }
     }
 }
 
-/// Shows every event up to `until`.
-pub(crate) async fn show_all(
-    log: &dyn EventLog,
-    session: SessionId,
-    until: Seq,
-    formatter: &mut Formatter,
-    mut write: impl FnMut(&str) -> anyhow::Result<()>,
-) -> Result<(), Failure> {
-    let mut after = Seq(0);
-    while after < until {
-        let events = log.read(session, after, PAGE).await?;
-        let Some(last) = events.last() else { break };
-        after = last.seq;
-        for event in &events {
-            formatter.add(event);
+impl OpenQuestion {
+    /// The question that an event puts to people, if it does.
+    fn of(event: &Event) -> Option<Self> {
+        Some(Self { id: event.asked_person()?.id, turn: event.turn, at: event.seq })
+    }
+
+    fn is_ended_by(&self, event: &Event) -> bool {
+        match event.kind {
+            Kind::PermissionResolved | Kind::ElicitationResolved => {
+                event.own().and_then(|own| own.answered()) == Some(self.id)
+            }
+            Kind::TurnEnded => self.turn.is_none() || event.turn == self.turn,
+            _ => false,
         }
-        write(&formatter.take())?;
+    }
+}
+
+/// Hands every event up to `until` to `take`, in order.
+pub(crate) async fn read_all(
+    session: &Session,
+    until: Seq,
+    mut take: impl FnMut(&Event) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut follower = session.follow(Seq(0));
+    let mut read = Seq(0);
+    while read < until {
+        match follower.next().await {
+            Heard::Event(event) => {
+                read = event.seq;
+                if read <= until {
+                    take(&event)?;
+                }
+            }
+            Heard::Over(error) => return Err(error.into()),
+            Heard::Lost(why) => return Err(Failure::new(ERROR, why)),
+            Heard::Live | Heard::Anew | Heard::Halted(_) => {}
+        }
     }
     Ok(())
 }
@@ -129,87 +246,4 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    //! What was shown was looked at, so that whoever goes on from there shows nothing twice.
-
-    use store::{Batch, MemoryLog, NewSession};
-    use wire::{Draft, Json, Kind};
-
-    use super::*;
-    use crate::cli::Format;
-    use crate::format::TextOptions;
-
-    const PLAIN: TextOptions =
-        TextOptions { color: false, show_thinking: false, show_prompts: false, verbose: false };
-
-    async fn session(log: &MemoryLog) -> SessionId {
-        let (id, created) = (sessions::mint::session_id(), sessions::mint::now());
-        let (agent, cwd, details) = ("a".into(), "/".into(), Json::trusted("{}"));
-        let new = NewSession { id, agent, cwd, created, details, origin: None };
-        log.create(new).await.unwrap();
-        id
-    }
-
-    fn draft(kind: Kind, payload: &'static str) -> Draft {
-        Draft { at: sessions::mint::now(), turn: None, kind, payload: Json::trusted(payload) }
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn what_stands_behind_the_last_event_that_was_wanted_counts_as_seen() {
-        let log = MemoryLog::default();
-        let id = session(&log).await;
-        let kinds = [Kind::TurnStarted, Kind::TurnEnded, Kind::Error, Kind::Error];
-        let drafts = kinds.map(|kind| draft(kind, "{}"));
-        log.append(Batch::new(id, drafts.into())).await.unwrap();
-
-        let mut formatter = Formatter::new(Format::Quiet, id, PLAIN);
-        let mut seen = Vec::new();
-        let look = |event: &Event| {
-            seen.push(event.seq);
-            match event.kind {
-                Kind::TurnEnded => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        };
-        let following = follow(&log, id, Seq(0), &mut formatter, Questions::Elsewhere, look);
-        let followed = following.await.ok().unwrap();
-        assert!(matches!(followed, Followed::Enough));
-        assert_eq!(seen, [1, 2, 3, 4].map(Seq));
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn nothing_is_shown_below_a_question_that_is_answered_here() {
-        let log = MemoryLog::default();
-        let id = session(&log).await;
-        let asked = r#"{"requestId":"r23456789012345678901234","ask":true,"request":{}}"#;
-        let other = r#"{"requestId":"r0","outcome":{}}"#;
-        let forged = r#"{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"? Read a file"}}}"#;
-        let drafts = vec![
-            draft(Kind::PermissionRequested, asked),
-            draft(Kind::update("agent_message_chunk"), forged),
-            draft(Kind::PermissionResolved, other),
-        ];
-        log.append(Batch::new(id, drafts)).await.unwrap();
-
-        let mut formatter = Formatter::new(Format::Quiet, id, PLAIN);
-        let seen = std::sync::Mutex::new(Vec::new());
-        let look = |event: &Event| {
-            seen.lock().unwrap().push(event.seq);
-            match event.kind {
-                Kind::TurnEnded => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        };
-        let following = follow(&log, id, Seq(0), &mut formatter, Questions::Here, look);
-        tokio::pin!(following);
-        let waiting = tokio::time::timeout(Duration::from_millis(100), &mut following).await;
-        assert!(waiting.is_err());
-        assert_eq!(*seen.lock().unwrap(), [Seq(1)]);
-
-        let answer = r#"{"requestId":"r23456789012345678901234","outcome":{}}"#;
-        let drafts = vec![draft(Kind::PermissionResolved, answer), draft(Kind::TurnEnded, "{}")];
-        log.append(Batch::new(id, drafts)).await.unwrap();
-        following.await.ok().unwrap();
-        assert_eq!(*seen.lock().unwrap(), [1, 2, 3, 4, 5].map(Seq));
-    }
-}
+mod tests;

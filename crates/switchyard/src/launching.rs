@@ -12,10 +12,10 @@ use runtimes::dialect::{DialectName, PermissionMode};
 use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
 
 use crate::agents;
+use crate::bootstrap::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
 use crate::config::Config;
 use crate::native::{self, NATIVE};
 use crate::outcome::Failure;
-use crate::world::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
 
 pub(crate) const DEMO: &str = "demo";
 
@@ -53,10 +53,6 @@ pub(crate) async fn agent_command(
         return Err(Failure::usage("which agent?")
             .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
     };
-    let catalogue = agents::catalogue(config)?;
-    if let Some(definition) = catalogue.get(name) {
-        return named(config, wanted, definition).await;
-    }
     if name == DEMO {
         // With a memory of its own, so that going on with a session shows a real resume.
         let memory = config.home.state.join("demo");
@@ -73,7 +69,11 @@ pub(crate) async fn agent_command(
         }
         return Ok(command(name.to_owned(), own_program()?, args));
     }
-    Err(agents::unknown(name, &catalogue))
+    let catalogue = agents::catalogue(config)?;
+    match catalogue.get(name) {
+        Some(definition) => named(config, wanted, definition).await,
+        None => Err(agents::unknown(name, &catalogue)),
+    }
 }
 
 /// An agent of the catalogue: itself if it speaks ACP, else its adapter.

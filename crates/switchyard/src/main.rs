@@ -10,6 +10,7 @@ mod allowance;
 mod ask;
 mod attach;
 mod audit;
+mod bootstrap;
 mod bus;
 mod chat;
 mod cli;
@@ -25,6 +26,7 @@ mod config_show;
 mod config_user;
 mod control;
 mod daemon_verbs;
+mod environment;
 mod follow;
 mod format;
 mod home;
@@ -36,10 +38,10 @@ mod outcome;
 mod paint;
 mod prompt;
 mod reach;
-mod reached;
 mod run;
 mod serve;
 mod service;
+mod session_info;
 mod sessions_verbs;
 mod signals;
 mod spinner;
@@ -49,9 +51,9 @@ mod token_verbs;
 mod traces;
 mod translate;
 mod worker;
-mod world;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 
@@ -64,7 +66,7 @@ use service::Service;
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     let first = args.next();
-    if first.as_deref().is_some_and(|verb| verb == world::KEEPER_VERB) {
+    if first.as_deref().is_some_and(|verb| verb == bootstrap::KEEPER_VERB) {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
-    let protocols = ["acp", world::ADAPTER_VERB, world::DEMO_VERB, world::NATIVE_VERB];
+    let protocols = ["acp", bootstrap::ADAPTER_VERB, bootstrap::DEMO_VERB, bootstrap::NATIVE_VERB];
     let is_protocol =
         first.as_deref().is_some_and(|verb| protocols.iter().any(|protocol| verb == *protocol));
     let mut builder = match is_protocol {
@@ -90,7 +92,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
-    if first.as_deref().is_some_and(|verb| verb == world::DEMO_VERB) {
+    if first.as_deref().is_some_and(|verb| verb == bootstrap::DEMO_VERB) {
         return runtime.block_on(demo_agent(args.collect()));
     }
     let cli = Cli::parse_from(cli::words(std::env::args_os()));
@@ -138,7 +140,7 @@ async fn dispatch(
         }
         // The screen is taken.
         (Verb::Chat(args), None) if chat::is_full_screen(args) => {
-            world::make_private_dir(&config.home.state)?;
+            bootstrap::make_private_dir(&config.home.state)?;
             logging.to_file(config.home.state.join("chat.log"))?;
             None
         }
@@ -191,17 +193,17 @@ async fn obey(
 ) -> Result<ExitCode, Failure> {
     match verb {
         Verb::Serve(args) => match service {
-            Some(service) => serve::serve(args, config, service).await,
+            Some(service) => serve::serve(args, Arc::new(config), service).await,
             None => Err(Failure::usage("the daemon has nobody to run it")),
         },
-        Verb::Run(args) => run::run(args, config).await,
-        Verb::Chat(args) => chat::chat(args, config).await,
-        Verb::Acp(args) => acp::serve(args, config).await,
+        Verb::Run(args) => run::run(args, Arc::new(config)).await,
+        Verb::Chat(args) => chat::chat(args, Arc::new(config)).await,
+        Verb::Acp(args) => acp::serve(args, Arc::new(config)).await,
         Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
         Verb::Token(verb) => token_verbs::dispatch(verb, config).await,
-        Verb::Attach(args) => attach::attach(args, config).await,
-        Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
-        Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
+        Verb::Attach(args) => attach::attach(args, Arc::new(config)).await,
+        Verb::Sessions(verb) => sessions_verbs::dispatch(verb, Arc::new(config)).await,
+        Verb::Cancel { session } => sessions_verbs::cancel(&session, Arc::new(config)).await,
         Verb::NativeAgent(args) => native::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,

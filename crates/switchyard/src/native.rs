@@ -20,7 +20,7 @@ use crate::home;
 use crate::outcome::Failure;
 use crate::paint::Paint;
 use crate::signals::Signals;
-use crate::{stdio, terminal, world};
+use crate::{bootstrap, stdio, terminal};
 
 pub(crate) const NATIVE: &str = "native";
 
@@ -49,7 +49,7 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
         true => config.home.forbidden(),
         false => home::forbid(forbidden, Vec::new()),
     };
-    world::make_private_dir(&dir)?;
+    bootstrap::make_private_dir(&dir)?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
     let table = &config.file.native;
     let (resolved, servers, refused) = match understood(&config) {
@@ -58,7 +58,7 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
     };
     let system_prompt = resolved.system_prompt.clone();
     let context = table.context(&resolved);
-    let mut tools = scene::Settings::new(world::own_exe(), vec![world::KEEPER_VERB.into()]);
+    let mut tools = scene::Settings::new(bootstrap::own_exe(), vec![bootstrap::KEEPER_VERB.into()]);
     tools.cgroups = config.file.workers.cgroups;
     let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
     tools.commands.secrets.extend(keys);

@@ -60,7 +60,11 @@ impl Failure {
 
     /// The same for clients.
     pub(crate) fn fault(&self) -> Fault {
-        let fault = Fault::new(Category::BadInput, &self.message);
+        let category = match self.code {
+            NOT_FOUND => Category::AgentNotFound,
+            _ => Category::BadInput,
+        };
+        let fault = Fault::new(category, &self.message);
         match &self.hint {
             Some(hint) => fault.remedy(hint),
             None => fault,
@@ -115,43 +119,28 @@ impl From<server::tokens::TokensError> for Failure {
     }
 }
 
-impl From<&Fault> for Failure {
-    fn from(fault: &Fault) -> Self {
-        let code = match fault.category {
-            Category::Timeout => TIMEOUT,
-            Category::BadInput => USAGE,
+impl From<client::ClientError> for Failure {
+    fn from(error: client::ClientError) -> Self {
+        use client::ClientError;
+        let code = match (&error, error.refusal()) {
+            (ClientError::SessionDeleted, _) => NOT_FOUND,
+            (_, Some(refusal)) => match (refusal.status, refusal.slug.as_str()) {
+                (404, _) | (_, "agent-not-found") => NOT_FOUND,
+                (400 | 422, _) => USAGE,
+                (403, _) | (_, "limit-reached") => DENIED,
+                (_, "timeout") => TIMEOUT,
+                _ => ERROR,
+            },
             _ => ERROR,
         };
-        Self { hint: fault.remedy.clone(), ..Self::new(code, &fault.message) }
-    }
-}
-
-impl From<sessions::open::OpenError> for Failure {
-    fn from(error: sessions::open::OpenError) -> Self {
-        use sessions::host::{HostError, StartError};
-        use sessions::open::OpenError;
-        let mut failure = Self::from(&Fault::from(&error));
-        failure.code = match &error {
-            OpenError::Host(HostError::Start(StartError::Spawn(
-                bus::SpawnError::NotFound { .. } | bus::SpawnError::NotExecutable { .. },
-            )))
-            | OpenError::Store(store::StoreError::NoSuchSession(_)) => NOT_FOUND,
-            _ => failure.code,
-        };
-        if let OpenError::Store(store::StoreError::DiskFull { .. }) = &error {
-            return failure.hint(NO_SPACE);
-        }
-        failure
-    }
-}
-
-impl From<sessions::session::SessionError> for Failure {
-    fn from(error: sessions::session::SessionError) -> Self {
-        use sessions::session::SessionError;
-        match &error {
-            SessionError::LimitReached(reached) => Self::new(DENIED, error.to_string())
-                .hint(format!("give a higher {}", crate::allowance::flag(reached.limit))),
-            _ => Self::new(ERROR, error.to_string()),
+        let failure = Self::new(code, error.to_string());
+        match (&error, error.refusal()) {
+            (ClientError::Silent, _) => failure.hint("`--no-daemon` works without it"),
+            (_, Some(refusal)) if refusal.slug == "disk-full" => failure.hint(NO_SPACE),
+            _ => match error.remedy() {
+                Some(remedy) => failure.hint(remedy),
+                None => failure,
+            },
         }
     }
 }

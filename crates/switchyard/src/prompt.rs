@@ -1,16 +1,12 @@
 //! Makes a prompt of what was typed: text, stdin, attached files.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD as BASE64;
 use projection::sanitize_line;
 use runtimes::catalogue::{BUILT_IN, Catalogue};
 use serde_json::{Value, json};
-use sessions::host::AgentCapabilities;
-use wire::Json;
 
 use crate::agents;
 use crate::cli::RunArgs;
@@ -44,18 +40,33 @@ pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Whether everything that is to be sent along is there, before anything is started.
-pub(crate) fn check_attached(attached: &[std::path::PathBuf]) -> Result<(), Failure> {
-    for path in attached {
-        attachment(path, &AgentCapabilities::default())
-            .map_err(|error| Failure::usage(format!("{error:#}")))?;
+/// What a prompt says and what is sent along, before anything is started.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    /// Text, and links to files.
+    pub(crate) blocks: Vec<Value>,
+    /// Files of which an agent that can is given what is in them.
+    pub(crate) media: Vec<PathBuf>,
+}
+
+impl Prompt {
+    pub(crate) fn new(text: &str, attached: &[PathBuf]) -> Result<Self, Failure> {
+        let mut prompt =
+            Self { blocks: vec![json!({ "type": "text", "text": text })], media: Vec::new() };
+        for path in attached {
+            let link = link(path).map_err(|error| Failure::usage(format!("{error:#}")))?;
+            match is_media(&link) {
+                true => prompt.media.push(path.clone()),
+                false => prompt.blocks.push(link),
+            }
+        }
+        Ok(prompt)
     }
-    Ok(())
 }
 
 /// Says which of the attached files an agent may not be able to read: those that are sent as
 /// links and are outside its directories.
-pub(crate) fn tell_outside(attached: &[std::path::PathBuf], roots: &[std::path::PathBuf]) {
+pub(crate) fn tell_outside(attached: &[PathBuf], roots: &[PathBuf]) {
     for path in attached {
         let Ok(real) = path.canonicalize() else { continue };
         let is_sent = mime_of(&real).starts_with("image/") || mime_of(&real).starts_with("audio/");
@@ -71,20 +82,8 @@ pub(crate) fn tell_outside(attached: &[std::path::PathBuf], roots: &[std::path::
     }
 }
 
-/// Params of `session/prompt`, without the session's id.
-pub(crate) fn params(
-    text: &str,
-    attached: &[std::path::PathBuf],
-    can: &AgentCapabilities,
-) -> Result<Json, Failure> {
-    let mut blocks = vec![json!({ "type": "text", "text": text })];
-    for path in attached {
-        blocks.push(attachment(path, can)?);
-    }
-    Ok(Json::of(&json!({ "prompt": blocks })))
-}
-
-fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
+/// A link to a file.
+fn link(path: &Path) -> anyhow::Result<Value> {
     let real = path.canonicalize().with_context(|| format!("cannot attach {}", path.display()))?;
     let metadata = real.metadata().with_context(|| format!("cannot attach {}", path.display()))?;
     if !metadata.is_file() {
@@ -99,16 +98,6 @@ fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
         }
         mime => mime,
     };
-    let kind = match mime.split('/').next() {
-        Some("image") if can.image => Some("image"),
-        Some("audio") if can.audio => Some("audio"),
-        _ => None,
-    };
-    if let Some(kind) = kind.filter(|_| metadata.len() <= MAX_INLINE_BYTES) {
-        let bytes =
-            std::fs::read(&real).with_context(|| format!("cannot attach {}", path.display()))?;
-        return Ok(json!({ "type": kind, "mimeType": mime, "data": BASE64.encode(bytes) }));
-    }
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(json!({
         "type": "resource_link",
@@ -117,6 +106,13 @@ fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
         "mimeType": mime,
         "size": metadata.len(),
     }))
+}
+
+/// Whether a link is to an image or sound of which more can be sent than a link.
+fn is_media(link: &Value) -> bool {
+    let mime = link["mimeType"].as_str().unwrap_or_default();
+    let is_small = link["size"].as_u64().is_some_and(|size| size <= MAX_INLINE_BYTES);
+    is_small && (mime.starts_with("image/") || mime.starts_with("audio/"))
 }
 
 /// What a file is whose name does not tell, if it is text.

@@ -1,29 +1,32 @@
-//! Reaches the running daemon of this user over its private socket.
+//! The daemon that a command works with: one that runs already, or one inside of this process.
 //!
-//! In: requests of the daemon's public HTTP API. Out: its answers. Where no daemon runs,
-//! nothing is reached, and the caller does the work itself.
+//! In: the configuration. Out: a client of the public API, which is the same for both. A daemon
+//! that runs is reached over its private socket and goes on when the command has ended; one inside
+//! of this process ends with it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Client, ClientError};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use client::{Client, ClientError, Session};
 use tokio::net::UnixStream;
+use wire::SessionId;
 
 use crate::config::Config;
-use crate::outcome::{DENIED, ERROR, Failure, NOT_FOUND, USAGE};
+use crate::outcome::Failure;
+use crate::serve::inside::{InsideDaemon, InsideOptions};
 use crate::serve::presence::{self, Whereabouts};
+use crate::session_info::SessionInfo;
+use crate::spinner::Spinner;
 
-/// A daemon that runs.
+/// A daemon that runs in a process of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct Daemon {
-    client: Client,
+pub(crate) struct Running {
     run: PathBuf,
     pub(crate) whereabouts: Whereabouts,
 }
 
-impl Daemon {
+impl Running {
     /// The daemon of this user, if one runs and is wanted.
     pub(crate) fn find(config: &Config) -> Option<Self> {
         if std::env::var_os("SWITCHYARD_NO_DAEMON").is_some_and(|value| !value.is_empty()) {
@@ -31,7 +34,7 @@ impl Daemon {
         }
         let run = config.home.run.clone();
         let whereabouts = presence::find(&run)?;
-        Some(Self { client: Client::at(presence::private_socket(&run)), run, whereabouts })
+        Some(Self { run, whereabouts })
     }
 
     /// The daemon, if it can do what is to be done by this configuration: with another one it
@@ -50,77 +53,107 @@ impl Daemon {
         }
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    pub(crate) fn client(&self) -> Client {
+        Client::at(presence::private_socket(&self.run))
+    }
+
+    /// A connection on which nothing was said yet.
+    pub(crate) async fn connect(&self) -> Result<UnixStream, ClientError> {
+        client::connect(&presence::private_socket(&self.run)).await
     }
 
     /// Until this daemon is gone.
-    pub(crate) async fn gone(&self) {
+    async fn gone(&self) {
         const LOOK_EVERY: Duration = Duration::from_secs(1);
         // One that drains is no longer to be found, and still there.
-        let is_another = |now: presence::Whereabouts| now.pid != self.whereabouts.pid;
+        let is_another = |now: Whereabouts| now.pid != self.whereabouts.pid;
         while presence::is_held(&self.run) && !presence::find(&self.run).is_some_and(is_another) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
-
-    pub(crate) async fn connect(&self) -> Result<UnixStream, Failure> {
-        self.client.connect().await.map_err(|error| self.told(error))
-    }
-
-    pub(crate) async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
-        self.client.get(path).await.map_err(|error| self.told(error))
-    }
-
-    pub(crate) async fn post<A: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<A, Failure> {
-        self.client.post(path, body).await.map_err(|error| self.told(error))
-    }
-
-    pub(crate) async fn patch<A: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<A, Failure> {
-        self.client.patch(path, body).await.map_err(|error| self.told(error))
-    }
-
-    /// Sends a file as it is.
-    pub(crate) async fn upload<A: DeserializeOwned>(
-        &self,
-        path: &str,
-        bytes: Vec<u8>,
-    ) -> Result<A, Failure> {
-        self.client.upload(path, bytes).await.map_err(|error| self.told(error))
-    }
-
-    fn told(&self, error: ClientError) -> Failure {
-        match error {
-            ClientError::Silent => {
-                let pid = self.whereabouts.pid;
-                let failure = Failure::new(ERROR, error.to_string());
-                failure.hint(format!("it is process {pid}; `--no-daemon` works without it"))
-            }
-            error => error.into(),
-        }
-    }
 }
 
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        let code = match &error {
-            ClientError::Refused { status: 404, .. } => NOT_FOUND,
-            ClientError::Refused { status: 400 | 422, .. } => USAGE,
-            ClientError::Refused { status: 403, .. } => DENIED,
-            _ => ERROR,
-        };
-        let failure = Self::new(code, error.to_string());
-        match error.remedy() {
-            Some(remedy) => failure.hint(remedy),
-            None => failure,
+/// A daemon that a command works with.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    client: Client,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Elsewhere(Running),
+    Here(InsideDaemon),
+}
+
+impl Daemon {
+    /// The one that runs; else one inside of this process, where sessions run on `options`.
+    pub(crate) async fn for_sessions(
+        config: &Arc<Config>,
+        running: Option<Running>,
+        options: InsideOptions,
+    ) -> Result<Self, Failure> {
+        if let Some(running) = running {
+            return Ok(Self::elsewhere(running));
+        }
+        let opening = Spinner::start("opening the log …");
+        let own = InsideDaemon::start(config, options).await?;
+        drop(opening);
+        Ok(Self::here(own))
+    }
+
+    /// For whoever looks at what is in the log, or deletes it.
+    pub(crate) fn for_the_log(config: &Arc<Config>) -> Result<Self, Failure> {
+        match Running::find(config) {
+            Some(running) => Ok(Self::elsewhere(running)),
+            None => Ok(Self::here(InsideDaemon::to_look(config)?)),
+        }
+    }
+
+    fn elsewhere(running: Running) -> Self {
+        Self { client: running.client(), place: Place::Elsewhere(running) }
+    }
+
+    fn here(own: InsideDaemon) -> Self {
+        Self { client: own.client(), place: Place::Here(own) }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether it is in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.place, Place::Here(_))
+    }
+
+    pub(crate) async fn find_session(&self, named: &str) -> Result<SessionInfo, Failure> {
+        SessionInfo::find(&self.client, named).await
+    }
+
+    pub(crate) fn session(&self, id: SessionId) -> Session {
+        self.client.session(id)
+    }
+
+    /// Until it is gone; one inside of this process goes with it.
+    pub(crate) async fn gone(&self) {
+        match &self.place {
+            Place::Elsewhere(running) => running.gone().await,
+            Place::Here(_) => std::future::pending().await,
+        }
+    }
+
+    /// Ends what runs for this command alone; its log can still be read.
+    pub(crate) async fn let_go(&self) {
+        if let Place::Here(own) = &self.place {
+            own.let_go().await;
+        }
+    }
+
+    /// Ends what was started for this command alone.
+    pub(crate) async fn end(self) {
+        if let Place::Here(own) = self.place {
+            own.end().await;
         }
     }
 }

@@ -7,8 +7,8 @@ mod addresses;
 mod agents;
 pub(crate) mod announce;
 mod doors;
+pub(crate) mod inside;
 mod opening;
-pub(crate) mod own;
 pub(crate) mod presence;
 
 use std::process::ExitCode;
@@ -25,13 +25,14 @@ use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
 use sessions::pools::Pools;
+use sessions::yard::Yard;
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
-use crate::config_serve::Wanted;
+use crate::config_serve::{Wanted, Warm};
 use crate::outcome::Failure;
 use crate::service::{Drained, Service};
-use crate::{config, control, format, terminal, world};
+use crate::{bootstrap, config, format, terminal};
 use announce::Announcing;
 use doors::Doors;
 use opening::Opening;
@@ -42,7 +43,7 @@ const FAREWELL: Duration = Duration::from_secs(15);
 
 pub(crate) async fn serve(
     args: ServeArgs,
-    config: Config,
+    config: Arc<Config>,
     mut service: Service,
 ) -> Result<ExitCode, Failure> {
     if args.detached {
@@ -51,7 +52,6 @@ pub(crate) async fn serve(
     }
     bus::raise_descriptor_limit();
     let presence = Presence::take(&config.home.run)?;
-    let config = Arc::new(config);
     let webhook = announce::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
@@ -69,12 +69,15 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = doors.bases_elsewhere(&wanted);
     let bases = (doors.page_base(), elsewhere.clone());
+    let mut yard = bootstrap::open_yard(&config).await?;
+    yard.settings.questions_wait = true;
+    yard.renew_all().await?;
     // The configuration's rules are the yard's, which follows their file.
     let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
-    let daemon = assemble(&config, &wanted, policy, bases, &metrics).await?;
+    let daemon = assemble(&config, &wanted, bases, yard, policy, true, &metrics)?;
+    daemon.sweep_attachments().await;
     let open_design = &config.file.open_design;
     daemon.set_open_design(open_design.with(&args, config.file.permissions.chosen_mode()));
-    let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     // Whoever is told of something is rarely at this machine.
     let announced = elsewhere.first().cloned().unwrap_or_else(|| doors.base());
@@ -126,24 +129,26 @@ pub(crate) async fn serve(
 }
 
 /// The daemon without its doors.
-async fn assemble(
+fn assemble(
     config: &Arc<Config>,
     wanted: &Wanted,
-    policy: Policy,
     (base, elsewhere): (String, Vec<String>),
+    mut yard: Yard,
+    policy: Policy,
+    is_warm: bool,
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
-    let mut yard = world::open_yard(config).await?;
-    yard.renew_all().await?;
     yard.settings.own_dirs = Some(config.home.state.join("sessions"));
     yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
-    yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
-    world::make_private_dir(&shared_cwd)?;
-    let warm = config.file.warm.settings(shared_cwd);
+    bootstrap::make_private_dir(&shared_cwd)?;
+    let warm = match is_warm {
+        true => config.file.warm.settings(shared_cwd),
+        false => Warm::none().settings(shared_cwd),
+    };
     let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
     let agents = Arc::new(agents::Catalogued::new(config.clone()));
     let desk = Desk::with_pools(yard, agents, policy, Some(pools));
@@ -152,7 +157,7 @@ async fn assemble(
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
-        world::make_private_dir(dir)?;
+        bootstrap::make_private_dir(dir)?;
     }
     let settings = Settings {
         base,
@@ -164,9 +169,7 @@ async fn assemble(
         projects_dir,
         pace: config.pace(),
     };
-    let daemon = Daemon::new(desk, settings, metrics.clone());
-    daemon.sweep_attachments().await;
-    Ok(daemon)
+    Ok(Daemon::new(desk, settings, metrics.clone()))
 }
 
 /// The workers that stand ready, by agent.

@@ -13,7 +13,7 @@ use crate::cli_daemon::{NewTokenArgs, RoleName, TokenVerb};
 use crate::config::Config;
 use crate::format::print;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::Daemon;
+use crate::reach::Running;
 use crate::terminal;
 use crate::worker::require_a_person;
 
@@ -76,8 +76,9 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
 /// Has a running daemon look at the tokens before we are done, so that what was revoked is of no
 /// use from then on. One that does not answer looks by itself within the second.
 async fn tell_daemon(config: &Config) {
-    if let Some(daemon) = Daemon::find(config) {
-        let looking = daemon.get::<serde_json::Value>("/v1/tokens");
+    if let Some(daemon) = Running::find(config) {
+        let client = daemon.client();
+        let looking = client.get::<serde_json::Value>("/v1/tokens");
         let _ = tokio::time::timeout(LOOKS_WITHIN, looking).await;
     }
 }
@@ -106,8 +107,8 @@ async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
         #[serde(default)]
         elsewhere: Vec<String>,
     }
-    let daemon = Daemon::find(config).ok_or_else(no_daemon)?;
-    let link: Link = daemon.post("/v1/login-link", &json!({})).await?;
+    let daemon = Running::find(config).ok_or_else(no_daemon)?;
+    let link: Link = daemon.client().post("/v1/login-link", &json!({})).await?;
     print(&format!("{}\n", link.link))?;
     for other in &link.elsewhere {
         print(&format!("from other devices: {other}\n"))?;

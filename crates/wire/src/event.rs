@@ -29,15 +29,17 @@ pub use turn::{
     StopReason, TurnEnded, TurnStarted, UsageScope,
 };
 
+use serde::Deserialize;
+
 use crate::{Category, Fault, Json, TurnId};
 
 /// Position in one session's log: starts at 1, has no holes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 pub struct Seq(pub u64);
 
 /// Milliseconds since the Unix epoch, as the wall clock showed them. Order comes from
 /// [`Seq`]; clocks jump.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 pub struct Millis(pub i64);
 
 /// An event before the log has given it a place.

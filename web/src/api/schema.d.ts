@@ -736,6 +736,11 @@ export interface components {
         };
         /** @enum {string} */
         CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
+        /** @description Why a turn is stopped. */
+        Cancel: {
+            /** @description In a word, for the log: `timeout`. */
+            reason?: string | null;
+        };
         /** @description Somebody asked for the turn to stop. */
         CancelRequested: {
             by: string;
@@ -1458,7 +1463,7 @@ export interface components {
             process?: number | null;
             remedy?: string | null;
             /**
-             * Format: int64
+             * Format: int32
              * @description Seconds after which asking again makes sense; also sent as a header.
              */
             retry_after?: number | null;
@@ -1620,7 +1625,7 @@ export interface components {
             bytes: number;
             /** @description ACP clients that have it open. */
             clients: number;
-            /** @description The command line that its agent was started with. */
+            /** @description Its agent's command line, if that was given instead of a name. */
             command?: string[];
             /**
              * Format: int64
@@ -1630,6 +1635,8 @@ export interface components {
             cwd: string;
             /** @description Changes when events were lost. */
             epoch: string;
+            /** @description Why it could not go on; nothing from when it is woken on. */
+            halted?: string | null;
             /**
              * Format: int64
              * @description The number of its last event.
@@ -2813,7 +2820,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Cancel"] | null;
+            };
+        };
         responses: {
             /** @description Nothing runs */
             200: {
@@ -2824,6 +2835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            400: components["responses"]["BadInput"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];

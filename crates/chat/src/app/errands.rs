@@ -213,7 +213,7 @@ impl Doing {
                 match client.post::<Value>(&path, &body).await {
                     Ok(_) => return Ok(None),
                     // Somebody else was first; the log says who.
-                    Err(ClientError::Refused { status: 409, message, .. }) => News::Done(message),
+                    Err(error) if error.status() == Some(409) => News::Done(error.to_string()),
                     Err(error) => return Err(words(&error)),
                 }
             }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
 use super::caller::{Observer, Operator};
-use super::input::{At, Body};
+use super::input::{At, Body, MaybeBody};
 use super::session::Session;
 use crate::daemon::{Daemon, shown};
 use crate::principal::Principal;
@@ -23,6 +23,7 @@ use crate::problem::Problem;
 /// More is not a prompt but a program that has lost its way.
 const MAX_BLOCKS: usize = 256;
 const MAX_ATTACHMENTS: usize = 32;
+const MAX_REASON_CHARS: usize = 100;
 /// Enough of a waiting prompt to recognise it.
 const MAX_SHOWN_CHARS: usize = 500;
 
@@ -148,18 +149,31 @@ fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
     }
 }
 
+/// Why a turn is stopped.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cancel {
+    /// In a word, for the log: `timeout`.
+    reason: Option<String>,
+}
+
 /// Stops the turn, drops what waits, ends commands left running; answers when nothing runs. What
 /// runs in another process is refused with 409 `in-use`, which names that in `process`.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns",
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns", request_body = Option<Cancel>,
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Nothing runs", body = Session)))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
     At(id): At<String>,
+    MaybeBody(cancel): MaybeBody<Cancel>,
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    daemon.desk.cancel(record.id, &principal.name).await?;
+    let by = match cancel.reason {
+        Some(reason) => format!("{} ({:.MAX_REASON_CHARS$})", principal.name, reason.trim()),
+        None => principal.name.clone(),
+    };
+    daemon.desk.cancel(record.id, &by).await?;
     let record = daemon.desk.record(record.id).await?;
     Ok(Json(Session::of(&daemon, record).await))
 }

@@ -98,7 +98,7 @@ impl Problem {
     }
 
     /// A wish that the agent did not grant.
-    pub(super) fn of_choice(error: &ChooseError) -> Self {
+    fn of_choice(error: &ChooseError) -> Self {
         match error {
             ChooseError::Session(error) => Self::of_session(error),
             error => Self::of_fault(error.into()),

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::desk::{Order, Status};
 use sessions::details::{ClientRequest, Details, LastEnd};
-use sessions::options::{Choice, Wishes};
+use sessions::options::Wishes;
 use sessions::permission::Mode;
-use sessions::session::{ChooseError, SessionError, SessionHandle};
+use sessions::session::SessionHandle;
 use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{Fault, Seq, SessionId};
@@ -79,7 +79,7 @@ pub(crate) struct Session {
     #[schema(value_type = String)]
     id: SessionId,
     agent: String,
-    /// The command line that its agent was started with.
+    /// Its agent's command line, if that was given instead of a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     command: Vec<String>,
     /// The conversation's id as the agent itself has it.
@@ -98,6 +98,9 @@ pub(crate) struct Session {
     epoch: String,
     /// What its events weigh.
     bytes: u64,
+    /// Why it could not go on; nothing from when it is woken on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halted: Option<String>,
     /// The turn that runs or is about to.
     #[serde(skip_serializing_if = "Option::is_none")]
     active_turn: Option<String>,
@@ -174,9 +177,10 @@ impl Session {
         Self {
             status: daemon.desk.status(&record).await.into(),
             clients: daemon.desk.n_present(record.id),
+            halted: daemon.desk.halted(record.id),
             id: record.id,
             agent: record.agent,
-            command: details.command,
+            command: if details.is_named { Vec::new() } else { details.command },
             id_at_agent: record.agent_session,
             cwd: record.cwd,
             title: record.title,
@@ -367,8 +371,7 @@ pub(crate) async fn patch(
     let wishes = Wishes { model, effort, mode, options };
     principal.check_wishes(&wishes)?;
     for (choice, wanted) in wishes.all() {
-        let chosen = daemon.desk.with(record.id, |session| choose(session, choice, wanted)).await?;
-        chosen.map_err(|error| Problem::of_choice(&error))?;
+        daemon.desk.choose(record.id, choice, wanted).await?;
     }
     if let NewTitle::This(title) = changes.title {
         let by = principal.client("http");
@@ -388,18 +391,6 @@ pub(crate) async fn patch(
     }
     let record = daemon.desk.record(record.id).await?;
     Ok(Json(Session::whole(&daemon, &principal, record).await))
-}
-
-/// What only concerns the session's task is left to the desk.
-async fn choose(
-    session: SessionHandle,
-    choice: Choice<'_>,
-    wanted: &str,
-) -> Result<Result<(), ChooseError>, SessionError> {
-    match session.choose(choice, wanted).await {
-        Err(ChooseError::Session(error)) => Err(error),
-        chosen => Ok(chosen),
-    }
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]

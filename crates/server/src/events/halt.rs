@@ -11,24 +11,17 @@ pub(super) struct Halt(pub(super) Option<watch::Receiver<Phase>>);
 
 impl Halt {
     pub(super) fn why(&self) -> Option<String> {
-        why(&self.0.as_ref()?.borrow()).map(str::to_owned)
+        self.0.as_ref()?.borrow().halted().map(str::to_owned)
     }
 
     /// Waits until it has come, which is never where the session ends in good order, or is not
     /// awake: then its next event is what comes first.
     pub(super) async fn come(&mut self) {
         if let Some(phase) = &mut self.0
-            && phase.wait_for(|phase| why(phase).is_some()).await.is_ok()
+            && phase.wait_for(|phase| phase.halted().is_some()).await.is_ok()
         {
             return;
         }
         std::future::pending::<()>().await;
-    }
-}
-
-fn why(phase: &Phase) -> Option<&str> {
-    match phase {
-        Phase::Over(Some(why)) => Some(why),
-        _ => None,
     }
 }

@@ -116,6 +116,29 @@ impl Reader {
         }
     }
 
+    /// Writes what is in the log and was not told; says so if that was all.
+    pub(super) async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+        if let Some(opening) = self.opening.take() {
+            self.open(opening, page);
+            return None;
+        }
+        loop {
+            // Of an epoch that nobody knows yet nothing more is told now.
+            let is_suspect = self.tell(page);
+            if self.ending.is_some() || !page.is_empty() {
+                return self.ending.take();
+            }
+            if !self.unheard.as_slice().is_empty() {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.taken = None;
+            if is_suspect || self.read_page().await.is_err() || self.unheard.as_slice().is_empty() {
+                return Some(Ending::DaemonStopping);
+            }
+        }
+    }
+
     /// Lets go of what was read ahead, which is in the log; `n_bytes` of what was told are still
     /// in memory.
     pub(super) fn let_go(&mut self, n_bytes: usize) {

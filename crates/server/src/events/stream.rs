@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::ReadBudget;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Pace;
@@ -20,6 +21,9 @@ use crate::problem::Problem;
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
 
+/// When the daemon stops, what is in the log is still told to those who take it, for so long.
+const REST_WITHIN: Duration = Duration::from_secs(2);
+
 /// Where frames come from.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -32,6 +36,14 @@ impl Source {
         match self {
             Self::Log(reader) => reader.next(page).await,
             Self::Lists(lists) => lists.next(page).await,
+        }
+    }
+
+    /// What is left to tell when nothing more will happen; the end if that is all.
+    async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+        match self {
+            Self::Log(reader) => reader.tell_rest(page).await,
+            Self::Lists(_) => Some(Ending::DaemonStopping),
         }
     }
 
@@ -48,6 +60,8 @@ pub(super) struct Stream {
     source: Source,
     revoked: CancellationToken,
     over: CancellationToken,
+    /// Since when it is only told what is left.
+    over_since: Option<Instant>,
     pub(super) pace: Pace,
     metrics: Metrics,
     is_slow: bool,
@@ -79,6 +93,7 @@ impl Stream {
             source,
             revoked: principal.revoked.clone(),
             over: daemon.over.clone(),
+            over_since: None,
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
@@ -101,7 +116,8 @@ impl Stream {
         }
         let ending = tokio::select! {
             biased;
-            ending = cut(&self.revoked, &self.over) => Some(ending),
+            () = self.revoked.cancelled() => Some(Ending::Revoked),
+            () = self.over.cancelled() => self.tell_rest(page).await,
             ending = self.source.next(page) => ending,
             () = tokio::time::sleep(self.pace.heartbeat) => return Next::Silence,
         };
@@ -114,9 +130,23 @@ impl Stream {
         }
     }
 
+    /// What is left to tell when the daemon stops: whoever follows a turn sees its end.
+    async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
+        let since = *self.over_since.get_or_insert_with(Instant::now);
+        let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.tell_rest(page));
+        telling.await.unwrap_or(Some(Ending::DaemonStopping))
+    }
+
     /// Ready when the stream is to end, whatever its reader does.
     pub(super) async fn cut(&self) -> Ending {
-        cut(&self.revoked, &self.over).await
+        tokio::select! {
+            biased;
+            () = self.revoked.cancelled() => Ending::Revoked,
+            () = async {
+                self.over.cancelled().await;
+                tokio::time::sleep(REST_WITHIN).await;
+            } => Ending::DaemonStopping,
+        }
     }
 
     /// The reader keeps us waiting: nothing is held for it meanwhile.
@@ -151,14 +181,6 @@ impl Stream {
     /// Counts it as open.
     pub(super) fn opened(&self, kind: &'static str) -> OpenStream {
         self.metrics.stream(kind)
-    }
-}
-
-async fn cut(revoked: &CancellationToken, over: &CancellationToken) -> Ending {
-    tokio::select! {
-        biased;
-        () = revoked.cancelled() => Ending::Revoked,
-        () = over.cancelled() => Ending::DaemonStopping,
     }
 }
 

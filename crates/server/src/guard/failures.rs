@@ -34,7 +34,7 @@ struct Count {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Counted,
-    Limited { retry_after: u64, is_first: bool },
+    Limited { retry_after: u32, is_first: bool },
 }
 
 impl Failures {
@@ -70,7 +70,7 @@ impl Count {
         }
         let left = WINDOW.saturating_sub(now.saturating_duration_since(self.since));
         Verdict::Limited {
-            retry_after: left.as_secs().max(1),
+            retry_after: u32::try_from(left.as_secs()).unwrap_or(u32::MAX).max(1),
             is_first: self.n == MAX_FAILURES + 1,
         }
     }

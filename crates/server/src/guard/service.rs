@@ -58,6 +58,10 @@ impl Guarded {
         Self { guard, router, limits, shares }
     }
 
+    pub(crate) fn limits(&self) -> &HttpLimits {
+        &self.limits
+    }
+
     pub async fn handle(self, request: Request) -> Response {
         let mut response = match request.extensions().get::<Arrival>().cloned() {
             None => Problem::internal("a request came in by no listener").into_response(),

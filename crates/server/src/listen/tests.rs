@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::guard::Peer;
+use crate::limits::HttpLimits;
 
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()

@@ -18,7 +18,7 @@ pub(super) struct Refusal {
     code: &'static str,
     message: String,
     details: Option<Box<Value>>,
-    retry_after: Option<u64>,
+    retry_after: Option<u32>,
 }
 
 impl Refusal {

@@ -17,7 +17,7 @@ use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use server::guard::{BodyKind, BodyRule, Guard, Routes, Settings};
+use server::guard::{BodyKind, BodyRule, Guard, Guarded, Routes, Settings};
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http};
 use server::login::{self, Login};
@@ -127,8 +127,8 @@ impl Stage {
         let serving = doors.map(|bound| {
             let logins: Router = login::routes().with_state(login.clone()).into();
             let router = router(counts.clone()).merge(logins);
-            let (guard, limits, stop) = (guard.clone(), limits.clone(), stop.clone());
-            tokio::spawn(Http { bound, router, guard, limits, stop }.serve())
+            let guarded = Guarded::new(guard.clone(), router, limits.clone());
+            tokio::spawn(Http { bound, guarded, stop: stop.clone() }.serve())
         });
         tokio::spawn(tokens.clone().watch(stop.clone()));
         let serving = serving.into();

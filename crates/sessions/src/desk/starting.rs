@@ -1,4 +1,4 @@
-//! Starts the agent of a session before anybody prompts it.
+//! Starts the agent of a session before anybody prompts it, and sets what it uses.
 //!
 //! In: a session, and by which of the agent's methods to log in first. Out: an agent that has
 //! the session, or the fault that kept it from it. One that runs already is left as it is.
@@ -7,9 +7,11 @@ use serde_json::json;
 use wire::{Category, Fault, Json, SessionId};
 
 use super::{Desk, DeskError};
+use crate::details::Details;
 use crate::host::HostSlot;
 use crate::open::OpenError;
-use crate::session::SessionError;
+use crate::options::{Choice, NotOffered, offered, request_for};
+use crate::session::{ChooseError, SessionError, SessionHandle};
 
 impl Desk {
     /// Starts the session's agent, which is asked to log in by the method `auth` first, and gives
@@ -25,6 +27,52 @@ impl Desk {
                 linked => return linked?.map(drop).map_err(DeskError::Agent),
             }
         }
+    }
+
+    /// Sets what the session uses; its agent is started for that if it does not run.
+    pub async fn choose(
+        &self,
+        id: SessionId,
+        choice: Choice<'_>,
+        wanted: &str,
+    ) -> Result<(), DeskError> {
+        loop {
+            let (session, slot) = self.seated(id).await?;
+            if choice == Choice::Model && self.note_model(&session, wanted).await? {
+                return Ok(());
+            }
+            let error = match session.choose(choice, wanted).await {
+                Ok(()) => return Ok(()),
+                Err(ChooseError::Session(SessionError::PutAside)) => continue,
+                Err(error) => error,
+            };
+            let has_no_choice = matches!(error, ChooseError::NotOffered(NotOffered::NoChoice(_)));
+            if has_no_choice && choice == Choice::Model && slot.command().manners.model_is_set {
+                // The agent was started with one, and has no other way.
+                let record = self.record(id).await?;
+                if Details::read(&record).wishes.model.as_deref() == Some(wanted) {
+                    return Ok(());
+                }
+            }
+            return Err(OpenError::from(error).into());
+        }
+    }
+
+    /// Notes the model that a session was made with, if its agent has it since it was started and
+    /// the log has no word of it.
+    async fn note_model(&self, session: &SessionHandle, wanted: &str) -> Result<bool, DeskError> {
+        let details = Details::read(&self.record(session.id()).await?);
+        let offer = session.offer().await.ok().flatten();
+        let Some(offer) = offer.filter(|_| details.wishes.model.as_deref() == Some(wanted)) else {
+            return Ok(false);
+        };
+        let Ok((method, params)) = request_for(&offer.answer, Choice::Model, wanted) else {
+            return Ok(false);
+        };
+        let answer = offer.answer.read().unwrap_or_default();
+        let current = offered(&answer, Choice::Model).and_then(|model| model.current);
+        let is_news = current.as_deref() == Some(wanted) && details.settings.is_empty();
+        Ok(is_news && session.note_setting(method, &params).await.is_ok())
     }
 
     /// What a method does, and whom it asks for what, is the agent's business.

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use store::{EventLog, Owner, SessionRecord, StoreError};
-use wire::Seq;
+use wire::{Seq, SessionId};
 
 use super::Desk;
 use crate::session::Phase;
@@ -28,6 +28,11 @@ pub enum Status {
 const LOOKED_AT: usize = 500;
 
 impl Desk {
+    /// Why the session could not go on; nothing from when it is woken on.
+    pub fn halted(&self, id: SessionId) -> Option<String> {
+        self.phase(id)?.borrow().halted().map(str::to_owned)
+    }
+
     pub async fn status(&self, record: &SessionRecord) -> Status {
         let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
         match (record, phase) {

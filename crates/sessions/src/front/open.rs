@@ -34,7 +34,7 @@ impl Front {
         let answer = self.visit.linked(fork).await?;
         let handle = desk.session(fork).await?;
         let cursor = desk.record(fork).await.map_or(Seq(0), |record| record.head);
-        self.show_new(Opened { handle, answer, cursor, resumed: None }).await
+        self.show_new(Opened { handle, answer, cursor }).await
     }
 
     pub(super) async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
@@ -86,7 +86,7 @@ impl Front {
         };
         let handle = desk.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
-        let opened = Opened { handle, answer, cursor: record.head, resumed: None };
+        let opened = Opened { handle, answer, cursor: record.head };
         self.show(opened, alias, feed::Prompts::default(), replayed).await?;
         Ok(said)
     }
@@ -105,7 +105,7 @@ impl Front {
         let alias = (named != id.as_str()).then(|| named.to_owned());
         let replayed = self.replay(&record, alias.as_deref()).await?;
         let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
-        let opened = Opened { handle, answer: answer_kept, cursor: record.head, resumed: None };
+        let opened = Opened { handle, answer: answer_kept, cursor: record.head };
         self.show(opened, alias, open.prompts.clone(), Some(replayed)).await?;
         Ok(answer)
     }

@@ -18,7 +18,7 @@ use wire::LineSplitter;
 
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::reach::Daemon;
+use crate::reach::Running;
 use crate::stdio;
 
 pub(super) type Socket = WebSocketStream<UnixStream>;
@@ -27,7 +27,7 @@ pub(super) type Socket = WebSocketStream<UnixStream>;
 pub(super) async fn open(
     order: &Order,
     config: &Config,
-    daemon: &Daemon,
+    daemon: &Running,
 ) -> Result<Socket, Failure> {
     let max_bytes = config.settings().worker_line_bytes;
     let limits = WebSocketConfig::default()

@@ -3,9 +3,9 @@
 //! The options stand numbered below the question; `y` is the one that a plain yes means, `n` the
 //! one that rejects this once, where there is exactly one of the kind.
 
+use client::Answer;
 use projection::{Reader, Style, Text, plain_yes, sanitize_line};
 use serde_json::Value;
-use sessions::session::Answer;
 use wire::{Event, Kind};
 
 use crate::terminal;
@@ -27,17 +27,17 @@ pub(crate) enum Typed {
 pub(crate) fn typed(line: &str, request: &Value) -> Typed {
     let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
     let chosen = match &*line.to_lowercase() {
-        "" => return Typed::Answer(Answer::Reject),
+        "" => return Typed::Answer(Answer::Rejected),
         "v" | "view" => return Typed::View,
         "y" | "yes" => yes(request).and_then(|index| options.get(index)),
         "n" | "no" => match only(&options, "reject_once") {
-            None => return Typed::Answer(Answer::Reject),
+            None => return Typed::Answer(Answer::Rejected),
             found => found,
         },
         number => number.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?)),
     };
     match chosen.and_then(|option| option["optionId"].as_str()) {
-        Some(id) => Typed::Answer(Answer::Permission(Some(id.to_owned()))),
+        Some(id) => Typed::Answer(Answer::Option(id.to_owned())),
         None => {
             let line = sanitize_line(line, MAX_TITLE_CHARS);
             Typed::Nothing(format!("`{line}` is no answer; {}", in_words(request)))

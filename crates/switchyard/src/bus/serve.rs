@@ -24,7 +24,7 @@ use super::{control, token, ws};
 use crate::cli_bus::ServeArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::{stdio, terminal, world};
+use crate::{bootstrap, stdio, terminal};
 
 /// How long killing everything may take.
 const ABORT: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub(super) async fn serve(
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let path = here.join(path);
     let source = Source::new(path, here, args.record.clone(), config);
-    world::sweep(&source.config).await;
+    bootstrap::sweep(&source.config).await;
     let (setup, mut listeners, token_file) = source.read().await?;
     let _first = source.listeners.set(listeners.clone());
     listeners.extend(args.listeners());

@@ -21,7 +21,7 @@ use super::units::show_bytes;
 use crate::config::Config;
 use crate::launching::{Wanted, agent_command};
 use crate::outcome::{ERROR, Failure};
-use crate::{agents, world};
+use crate::{agents, bootstrap};
 
 /// No conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
@@ -201,7 +201,7 @@ pub(super) async fn launch(
                 name: Some(name),
                 command: &[],
                 cwd: &cwd,
-                permissions: world::runtime_mode(mode),
+                permissions: bootstrap::runtime_mode(mode),
                 add_dirs: &[],
                 model: None,
             };
@@ -213,8 +213,8 @@ pub(super) async fn launch(
         }
     };
     set_env(&mut launch.env, pool);
-    launch.keeper_exe = world::own_exe();
-    launch.keeper_args = vec![world::KEEPER_VERB.into()];
+    launch.keeper_exe = bootstrap::own_exe();
+    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
     launch.records_dir = Some(config.home.run.join("workers"));
     launch.cgroups = config.file.workers.cgroups;
     Ok(launch)

@@ -13,9 +13,9 @@ use bus::Token;
 
 use super::serve::say;
 use super::setup::Problem;
+use crate::bootstrap::make_private_dir;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::world::make_private_dir;
 
 pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failure> {
     let (path, is_ours) = match file {

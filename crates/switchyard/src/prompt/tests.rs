@@ -1,18 +1,20 @@
 use super::*;
 
 #[test]
-fn images_are_sent_as_such_only_to_agents_that_take_them() {
+fn images_are_sent_as_such_and_other_files_as_links() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a b.png");
-    std::fs::write(&path, "png").unwrap();
-    let can = AgentCapabilities { image: true, ..AgentCapabilities::default() };
+    let (image, text) = (dir.path().join("a b.png"), dir.path().join("a b.md"));
+    for path in [&image, &text] {
+        std::fs::write(path, "words").unwrap();
+    }
 
-    let image = attachment(&path, &can).unwrap();
-    let link = attachment(&path, &AgentCapabilities::default()).unwrap();
+    let prompt = Prompt::new("look", &[image.clone(), text]).unwrap();
 
-    assert_eq!(image, json!({"type": "image", "mimeType": "image/png", "data": "cG5n"}));
+    assert_eq!(prompt.media, [image]);
+    let [words, link] = &prompt.blocks[..] else { panic!("{prompt:?}") };
+    assert_eq!(*words, json!({ "type": "text", "text": "look" }));
     assert_eq!(link["type"], "resource_link");
-    assert!(link["uri"].as_str().unwrap().ends_with("/a%20b.png"));
+    assert!(link["uri"].as_str().unwrap().ends_with("/a%20b.md"));
 }
 
 #[test]
@@ -33,7 +35,7 @@ fn a_file_whose_name_says_nothing_is_called_by_what_is_in_it() {
     for (name, bytes, mime) in files {
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let link = attachment(&path, &AgentCapabilities::default()).unwrap();
+        let link = link(&path).unwrap();
         assert_eq!(link["mimeType"], mime, "{name}");
     }
 }

@@ -1,17 +1,14 @@
 //! What the events of a turn tell about its end, and the exit code that follows from it.
 
-use std::ops::ControlFlow;
-
 use wire::event::Limit;
-use wire::event::{DecidedBy, PermissionResolved, StopReason};
-use wire::{Event, Fault, Own, Seq, TurnId};
+use wire::event::{DecidedBy, StopReason};
+use wire::{Event, Fault, Own, TurnId};
 
 use crate::{outcome, terminal};
 
 /// What the events of a turn tell about its end.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    pub(super) until: Seq,
     pub(super) was_denied_unattended: bool,
     /// A question was answered with no, by whomever.
     was_rejected: bool,
@@ -29,40 +26,32 @@ pub(super) struct End {
 }
 
 impl Seen {
-    /// Nothing is known yet of what stands behind `until`.
-    pub(super) fn after(until: Seq) -> Self {
-        Self { until, ..Self::default() }
-    }
-
     /// Sees an event before there is a turn.
     pub(super) fn look_before(&mut self, event: &Event) {
-        self.until = event.seq;
-        if let Some(Own::PermissionResolved(resolved)) = event.own() {
-            self.answered(&resolved);
-        }
-    }
-
-    fn answered(&mut self, resolved: &PermissionResolved) {
-        self.was_rejected |= !resolved.allowed;
-        self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
-    }
-
-    pub(super) fn look(&mut self, event: &Event, turn: TurnId) -> ControlFlow<()> {
-        self.until = event.seq;
         match event.own() {
-            Some(Own::PermissionResolved(resolved)) => self.answered(&resolved),
-            Some(Own::CancelRequested(_)) => self.was_cancelled = true,
-            Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
-                self.end = Some(End { reason: ended.stop_reason, fault: ended.error });
-                return ControlFlow::Break(());
+            Some(Own::PermissionResolved(resolved)) => {
+                self.was_rejected |= !resolved.allowed;
+                self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
             }
-            Some(Own::PromptDropped(_)) if event.turn == Some(turn) => {
-                self.end = Some(End { reason: StopReason::Cancelled, fault: None });
-                return ControlFlow::Break(());
+            Some(Own::ElicitationResolved(resolved)) => {
+                self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
             }
             _ => {}
         }
-        ControlFlow::Continue(())
+    }
+
+    pub(super) fn look(&mut self, event: &Event, turn: TurnId) {
+        self.look_before(event);
+        match event.own() {
+            Some(Own::CancelRequested(_)) => self.was_cancelled = true,
+            Some(Own::TurnEnded(ended)) if event.turn == Some(turn) => {
+                self.end = Some(End { reason: ended.stop_reason, fault: ended.error });
+            }
+            Some(Own::PromptDropped(_)) if event.turn == Some(turn) => {
+                self.end = Some(End { reason: StopReason::Cancelled, fault: None });
+            }
+            _ => {}
+        }
     }
 
     /// Says on stderr why the turn failed, where stdout has nothing but the answer.
@@ -112,8 +101,8 @@ mod tests {
         let mut seen = Seen::default();
         for own in events {
             let (kind, payload) = (own.kind(), own.to_payload());
-            let event = Event { seq: Seq(1), at: Millis(0), turn: Some(turn), kind, payload };
-            let _ = seen.look(&event, turn);
+            let event = Event { seq: wire::Seq(1), at: Millis(0), turn: Some(turn), kind, payload };
+            seen.look(&event, turn);
         }
         seen.exit_code()
     }

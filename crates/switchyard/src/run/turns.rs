@@ -5,42 +5,53 @@
 //! prompt is given when it has ended. A turn that fails does not end a run that has more to ask: its
 //! end is told like any other, and the exit code remembers it.
 
-use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sessions::host::AgentCapabilities;
-use sessions::options::Wishes;
-use sessions::session::Answer;
-use store::EventLog;
-use wire::{Event, Json, Seq, TurnId};
+use client::{Answer, Session};
+use wire::{Event, TurnId};
 
 use super::messages::Messages;
+use super::opening::Opened;
 use super::seen::Seen;
 use crate::allowance::{self, limit_asked};
 use crate::ask::Asker;
 use crate::cli::{Format, RunArgs};
-use crate::follow::{Followed, Questions, follow, show};
+use crate::follow::{LogView, Questions, show};
 use crate::format::{Formatter, TextOptions};
-use crate::outcome::{self, Failure};
-use crate::reached::{Reached, UNATTENDED};
+use crate::outcome::{self, ERROR, Failure};
+use crate::prompt::Prompt;
+use crate::reach::Daemon;
+use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{prompt, terminal};
+use crate::terminal;
 
 /// A session that is prompted, and how its turns are shown.
 pub(super) struct Turns<'a> {
     pub(super) args: &'a RunArgs,
-    pub(super) log: &'a dyn EventLog,
-    pub(super) session: Reached,
-    pub(super) cursor: Seq,
-    pub(super) can_ask: bool,
-    /// Something was refused because nobody was there to ask.
-    pub(super) is_denied: AtomicBool,
-    /// What the session is to be set to first, and whether it is new.
-    pub(super) wishes: Option<(Wishes, bool)>,
+    daemon: &'a Daemon,
+    pub(super) opened: Opened,
+    pub(super) view: LogView,
+    pub(super) seen: Seen,
+    /// Asks the person at the terminal, if one is there.
+    asker: Option<Asker>,
+}
+
+/// How a run has ended.
+pub(super) enum Ended {
+    /// With this exit code.
+    With(u8),
+    /// With this exit code, and nothing is waited for.
+    AtOnce(u8),
+}
+
+impl Ended {
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::With(code) | Self::AtOnce(code) => *code,
+        }
+    }
 }
 
 /// What ends a run from outside.
@@ -66,65 +77,68 @@ enum Over {
     AtOnce(u8),
 }
 
-impl Turns<'_> {
-    /// `first` are params of `session/prompt`; further prompts come from `messages`.
-    pub(super) async fn take(
-        self,
-        first: Json,
-        mut messages: Option<Messages>,
-        signals: &mut Signals,
-    ) -> Result<ExitCode, Failure> {
-        let session = &self.session;
-        let asker = self.can_ask.then(Asker::start);
-        let formatter = Formatter::new(self.args.format, session.id(), self.text_options());
+impl<'a> Turns<'a> {
+    pub(super) fn new(args: &'a RunArgs, daemon: &'a Daemon, opened: Opened) -> Self {
+        let asker = super::can_ask(args).then(Asker::start);
+        let formatter = Formatter::new(args.format, opened.session.id(), text_options(args));
         let mut formatter = formatter.taking_back();
-        let mut seen = Seen::after(self.cursor);
-        if self.args.format == Format::Text {
+        if args.format == Format::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
         }
-        if let Some(code) = self.grant(asker.as_ref(), &mut formatter, &mut seen, signals).await? {
-            return Ok(ExitCode::from(code));
+        let questions = if asker.is_some() { Questions::Here } else { Questions::Elsewhere };
+        let view = LogView::new(&opened.session, opened.cursor, formatter, questions);
+        Self { args, daemon, opened, view, seen: Seen::default(), asker }
+    }
+
+    /// Prompts the session with `first`, and then with what `messages` say.
+    pub(super) async fn take(
+        mut self,
+        first: &Prompt,
+        mut messages: Option<Messages>,
+        signals: &mut Signals,
+    ) -> Result<Ended, Failure> {
+        if let Some(ended) = self.set(signals).await? {
+            return Ok(ended);
         }
-        let mut turn = session.prompt(first, "run").await?;
+        let mut turn = self.prompt(first).await?;
         let mut outside = Outside { signals, reader_gone: Box::pin(terminal::reader_gone()) };
         // Of the last turn that did not go well.
         let mut code = 0;
         let mut hint = None;
         let over = loop {
-            let over =
-                self.follow(turn, asker.as_ref(), &mut formatter, &mut seen, &mut outside).await;
+            let over = self.follow(turn, &mut outside).await;
             let Ok(Over::Turn(of_turn)) = over else { break over };
             if of_turn != 0 {
-                (code, hint) = (of_turn, Some((seen.hint(), seen.limit)));
+                (code, hint) = (of_turn, Some((self.seen.hint(), self.seen.limit)));
             }
             let Some(messages) = &mut messages else { break over };
-            self.end_answer(&mut formatter, &seen)?;
-            let next = self.next_message(messages, &mut formatter, &mut seen, &mut outside).await;
+            self.end_answer()?;
+            let next = self.next_message(messages, &mut outside).await;
             let Ok(Over::Next(text)) = next else { break next };
-            seen = Seen::after(seen.until);
-            self.is_denied.store(false, Ordering::Relaxed);
-            let params = prompt::params(&text, &[], &AgentCapabilities::default())?;
-            match session.prompt(params, "run").await {
+            self.seen = Seen::default();
+            match self.prompt(&Prompt::new(&text, &[])?).await {
                 Ok(next) => turn = next,
                 Err(failure) => break Err(failure),
             }
         };
         if let Ok(Over::AtOnce(code)) = over {
-            // Asked twice: the keepers end what we leave behind.
             self.name_session();
-            return Ok(ExitCode::from(code));
+            return Ok(Ended::AtOnce(code));
         }
         if let Ok(Over::Reader) = over {
-            session.cancel("reader gone").await;
+            let _ = self.session().cancel(Some("reader gone")).await;
         }
-        session.let_go().await;
-        self.show_rest(&mut formatter, &mut seen, turn).await?;
-        if messages.is_none() {
-            self.end_answer(&mut formatter, &seen)?;
-        }
+        self.daemon.let_go().await;
+        let rest = self.show_rest(turn).await;
         let over = over?;
-        if let Some(why) = session.why_over() {
-            return Err(halt_failure(Some(why)));
+        match rest {
+            Ok(SessionInfo { halted: Some(why), .. }) => return Err(halted(why)),
+            // A daemon that has ended was there until the turn had.
+            Err(failure) if self.daemon.is_here() => return Err(failure),
+            _ => {}
+        }
+        if messages.is_none() {
+            self.end_answer()?;
         }
         let code = match over {
             // As with any filter whose reader has had enough.
@@ -143,178 +157,173 @@ impl Turns<'_> {
             }
             _ => {}
         }
-        Ok(ExitCode::from(code))
+        Ok(Ended::With(code))
+    }
+
+    fn session(&self) -> &Session {
+        &self.opened.session
+    }
+
+    async fn prompt(&self, prompt: &Prompt) -> Result<TurnId, Failure> {
+        let mut attachments = Vec::new();
+        for path in &prompt.media {
+            let bytes = std::fs::read(path).map_err(|error| {
+                Failure::usage(format!("cannot attach {}: {error}", path.display()))
+            })?;
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            attachments.push(self.session().attach(&name, bytes).await?);
+        }
+        Ok(self.session().prompt(&prompt.blocks, &attachments).await?)
     }
 
     /// Shows a turn until it has ended.
-    async fn follow(
-        &self,
-        turn: TurnId,
-        asker: Option<&Asker>,
-        formatter: &mut Formatter,
-        seen: &mut Seen,
-        outside: &mut Outside<'_>,
-    ) -> Result<Over, Failure> {
-        let session = &self.session;
+    async fn follow(&mut self, turn: TurnId, outside: &mut Outside<'_>) -> Result<Over, Failure> {
         // A signal, or the time that a turn may take.
         let mut signal = None;
         let mut is_late = false;
-        let cursor = seen.until;
-        let following = async {
-            let look = |event: &Event| {
-                match asker {
-                    // What stands behind the end of our turn is not ours to answer.
-                    _ if seen.end.is_some() => {}
-                    Some(asker) => asker.consider(event, session),
-                    None => {
-                        seen.limit = limit_asked(event).or(seen.limit.take());
-                        self.reject(event);
+        let timeout = sleep_or_never(self.args.timeout);
+        tokio::pin!(timeout);
+        let gone = self.daemon.gone();
+        tokio::pin!(gone);
+        while self.seen.end.is_none() {
+            tokio::select! {
+                events = self.view.next() => {
+                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    if let Some(why) = self.view.halted.take() {
+                        return Err(halted(why));
+                    }
+                    for event in &events {
+                        // What stands behind the end of our turn is not ours to answer.
+                        if self.seen.end.is_none() {
+                            self.consider(event);
+                        }
+                        self.seen.look(event, turn);
                     }
                 }
-                seen.look(event, turn)
-            };
-            follow(self.log, session.id(), cursor, formatter, self.questions(), look).await
-        };
-        let followed = {
-            tokio::pin!(following);
-            let timeout = sleep_or_never(self.args.timeout);
-            tokio::pin!(timeout);
-            loop {
-                tokio::select! {
-                    followed = &mut following => break followed?,
-                    code = outside.signals.next() => {
-                        if signal.is_some() || is_late {
-                            return Ok(Over::AtOnce(code));
-                        }
-                        signal = Some(code);
-                        if self.can_ask {
-                            terminal::say("\ncancelling; Ctrl-C again ends at once");
-                        }
-                        session.cancel_soon("signal").await?;
+                code = outside.signals.next() => {
+                    if signal.is_some() || is_late {
+                        return Ok(Over::AtOnce(code));
                     }
-                    () = &mut timeout, if signal.is_none() && !is_late => {
-                        is_late = true;
-                        session.cancel_soon("timeout").await?;
+                    signal = Some(code);
+                    if self.asker.is_some() {
+                        terminal::say("\ncancelling; Ctrl-C again ends at once");
                     }
-                    () = &mut outside.reader_gone => break Followed::ReaderGone,
-                    why = session.halted() => return Err(halt_failure(why)),
+                    self.cancel_soon("signal");
                 }
+                () = &mut timeout, if signal.is_none() && !is_late => {
+                    is_late = true;
+                    self.cancel_soon("timeout");
+                }
+                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = &mut gone => return Err(gone_failure()),
             }
-        };
-        Ok(match (followed, signal) {
-            (Followed::ReaderGone, _) => Over::Reader,
-            (Followed::Enough, Some(code)) => Over::Signal(code),
-            (Followed::Enough, None) if is_late => Over::Turn(outcome::TIMEOUT),
-            (Followed::Enough, None) => {
-                seen.was_denied_unattended |= self.is_denied.load(Ordering::Relaxed);
-                Over::Turn(seen.exit_code())
-            }
+        }
+        Ok(match signal {
+            Some(code) => Over::Signal(code),
+            None if is_late => Over::Turn(outcome::TIMEOUT),
+            None => Over::Turn(self.seen.exit_code()),
         })
     }
 
     /// Waits for the next prompt, and shows what happens in the session meanwhile.
     async fn next_message(
-        &self,
+        &mut self,
         messages: &mut Messages,
-        formatter: &mut Formatter,
-        seen: &mut Seen,
         outside: &mut Outside<'_>,
     ) -> Result<Over, Failure> {
-        let cursor = seen.until;
-        let look = |event: &Event| {
-            seen.until = event.seq;
-            self.reject(event);
-            ControlFlow::Continue(())
-        };
-        let (log, id) = (self.log, self.session.id());
-        tokio::select! {
-            biased;
-            code = outside.signals.next() => Ok(Over::Signal(code)),
-            text = messages.next() => Ok(text.map_or(Over::Prompts, Over::Next)),
-            followed = follow(log, id, cursor, formatter, Questions::Elsewhere, look) => {
-                followed.map(|_| Over::Reader)
+        loop {
+            tokio::select! {
+                biased;
+                code = outside.signals.next() => return Ok(Over::Signal(code)),
+                text = messages.next() => return Ok(text.map_or(Over::Prompts, Over::Next)),
+                events = self.view.next() => {
+                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    if let Some(why) = self.view.halted.take() {
+                        return Err(halted(why));
+                    }
+                    for event in &events {
+                        self.consider(event);
+                    }
+                }
+                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = self.daemon.gone() => return Err(gone_failure()),
             }
-            () = &mut outside.reader_gone => Ok(Over::Reader),
-            why = self.session.halted() => Err(halt_failure(why)),
         }
     }
 
     /// Shows what the agent still had to say, and what is logged but not shown yet.
-    async fn show_rest(
-        &self,
-        formatter: &mut Formatter,
-        seen: &mut Seen,
-        turn: TurnId,
-    ) -> Result<(), Failure> {
-        let mut after = seen.until;
-        loop {
-            let events = self.log.read(self.session.id(), after, 256).await?;
-            let Some(last) = events.last() else { break };
-            after = last.seq;
-            for event in &events {
-                formatter.add(event);
-                let _ = seen.look(event, turn);
+    async fn show_rest(&mut self, turn: TurnId) -> Result<SessionInfo, Failure> {
+        let now: SessionInfo = self.session().get().await?;
+        let seen = &mut self.seen;
+        tokio::select! {
+            shown = self.view.show_rest(now.head, |event| seen.look(event, turn)) => {
+                shown.map(|_| now)
             }
-            if !show(formatter)? {
-                break;
-            }
+            () = self.daemon.gone() => Err(gone_failure()),
         }
-        Ok(())
     }
 
     /// Where stdout has nothing but answers, each ends its line, and why there is none is said
     /// elsewhere.
-    fn end_answer(&self, formatter: &mut Formatter, seen: &Seen) -> Result<(), Failure> {
+    fn end_answer(&mut self) -> Result<(), Failure> {
         if self.args.format == Format::Quiet {
-            formatter.end_line();
-            show(formatter)?;
-            seen.tell_failure();
+            self.view.formatter.end_line();
+            show(&mut self.view.formatter)?;
+            self.seen.tell_failure();
         }
         Ok(())
     }
 
-    /// Nobody is there to ask, and what waits for a person elsewhere would wait for long.
-    fn reject(&self, event: &Event) {
-        // Here the session itself rejects what its agent asks.
-        let is_limit = limit_asked(event).is_some();
-        if matches!(self.session, Reached::Here { .. }) && !is_limit {
+    /// Has a question answered: by the person who is there, or with no.
+    pub(super) fn consider(&mut self, event: &Event) {
+        if let Some(asker) = &self.asker {
+            return asker.consider(event, self.session());
+        }
+        let Some(asked) = event.asked_person() else { return };
+        if self.daemon.is_here() && asked.limit.is_none() {
+            // The session rejects by itself what its agent asks nobody.
             return;
         }
-        if let Some(id) = event.asked_person().map(|asked| asked.id) {
-            self.is_denied.store(true, Ordering::Relaxed);
-            let session = self.session.clone();
-            task::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
-        }
+        self.seen.limit = limit_asked(event).or(self.seen.limit.take());
+        let session = self.session().clone();
+        // One that somebody else has answered needs no answer.
+        task::spawn(async move { session.answer(asked.id, &Answer::Unattended).await.is_ok() });
     }
 
-    pub(super) fn questions(&self) -> Questions {
-        if self.can_ask { Questions::Here } else { Questions::Elsewhere }
+    /// Asks the running turn to stop; does not wait for it.
+    fn cancel_soon(&self, reason: &'static str) {
+        let session = self.session().clone();
+        task::spawn(async move { session.cancel(Some(reason)).await.is_ok() });
     }
 
     /// Tells a person how to go on with the session.
     fn name_session(&self) {
         if self.args.format == Format::Text && terminal::can_ask() {
-            terminal::say(&format!("session {}", self.session.id()));
-        }
-    }
-
-    fn text_options(&self) -> TextOptions {
-        TextOptions {
-            color: terminal::color_on_stdout(),
-            show_thinking: !self.args.hide_thinking,
-            show_prompts: false,
-            verbose: false,
+            terminal::say(&format!("session {}", self.session().id()));
         }
     }
 }
 
-fn halt_failure(why: Option<String>) -> Failure {
-    let why = why.unwrap_or_else(|| "the session has ended".into());
+fn text_options(args: &RunArgs) -> TextOptions {
+    TextOptions {
+        color: terminal::color_on_stdout(),
+        show_thinking: !args.hide_thinking,
+        show_prompts: false,
+        verbose: false,
+    }
+}
+
+/// The session could not go on.
+fn halted(why: String) -> Failure {
     let hint = match why.contains("has reached its limit") {
         true => "start a new session, or raise store.max_session_bytes",
         false => "everything shown so far is in the log",
     };
-    Failure::new(outcome::ERROR, why).hint(hint)
+    Failure::new(ERROR, why).hint(hint)
+}
+
+fn gone_failure() -> Failure {
+    Failure::new(ERROR, "the daemon has ended").hint("everything shown so far is in the log")
 }
 
 async fn sleep_or_never(duration: Option<Duration>) {

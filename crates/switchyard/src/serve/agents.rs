@@ -10,10 +10,10 @@ use wire::Fault;
 use wire::Json;
 
 use crate::agents;
+use crate::bootstrap;
 use crate::config::Config;
 use crate::launching::{Wanted, agent_command};
 use crate::native::{BY_DAEMON, NATIVE};
-use crate::world;
 
 /// Agents that are told before somebody listens.
 const MAX_WAITING: usize = 16;
@@ -36,7 +36,7 @@ impl Agents for Catalogued {
             name: wanted.name.as_deref(),
             command: &wanted.command,
             cwd: &wanted.cwd,
-            permissions: world::runtime_mode(wanted.permissions),
+            permissions: bootstrap::runtime_mode(wanted.permissions),
             add_dirs: &wanted.additional_directories,
             model: wanted.model.as_deref(),
         };

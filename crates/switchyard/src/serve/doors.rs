@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use axum::Router;
 use server::acp::lines;
 use server::daemon::Daemon;
-use server::guard::Guard;
+use server::guard::{Guard, Guarded};
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http, ListenError, Listener};
 use server::page_name::PageName;
@@ -182,13 +182,8 @@ impl Doors {
     pub(super) fn serve(self, daemon: &Arc<Daemon>, guard: &Arc<Guard>, router: Router) -> Serving {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         for bound in self.http.into_iter().chain([self.private]) {
-            let http = Http {
-                bound,
-                router: router.clone(),
-                guard: guard.clone(),
-                limits: HttpLimits::default(),
-                stop: stop.clone(),
-            };
+            let guarded = Guarded::new(guard.clone(), router.clone(), HttpLimits::default());
+            let http = Http { bound, guarded, stop: stop.clone() };
             tasks.spawn(task::boxed(http.serve()));
         }
         for bound in self.tcp.into_iter().chain(self.unix.into_iter().map(|(_, bound)| bound)) {

@@ -13,8 +13,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::doors::Doors;
+use crate::bootstrap;
 use crate::outcome::{ERROR, Failure};
-use crate::world;
 
 /// Where a running daemon is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(crate) struct Presence {
 
 impl Presence {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
-        world::make_private_dir(run)?;
+        bootstrap::make_private_dir(run)?;
         let lock = open_lock(run)?;
         if !is_taken(&lock) {
             let failure = match find(run) {

@@ -157,6 +157,16 @@ fn the_exit_code_and_one_line_tell_what_went_wrong() {
 }
 
 #[test]
+fn a_mode_that_is_given_with_an_earlier_session_holds_for_that_run_alone() {
+    let yard = yard();
+    let ask = |args: &[&str]| run(&yard, &[&["run", "permission"][..], args].concat());
+    assert_eq!(ask(&["--agent", "demo"]).code, 5);
+    let granted = ask(&["-s", "last", "--approve-all"]);
+    assert_eq!(granted.code, 0, "{granted:?}");
+    assert_eq!(ask(&["-s", "last"]).code, 5);
+}
+
+#[test]
 fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing_behind() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
         let yard = yard();

@@ -87,8 +87,10 @@ impl Stage {
         let slot = self.slot();
         let taken = open::take(&self.yard, id).await.unwrap();
         let terms = self.terms(&slot, Limits::default());
-        let opened = open::earlier(&self.yard, &terms, taken).await.unwrap();
-        Session::new(self, &slot, opened)
+        let cursor = taken.record.head;
+        let handle = open::woken(&self.yard, &terms, taken).unwrap();
+        let answer = handle.link().await.unwrap().unwrap();
+        Session::new(self, &slot, Opened { handle, answer, cursor })
     }
 }
 

@@ -274,7 +274,7 @@ fn settings_that_the_agent_does_not_offer_are_refused_with_what_it_offers() {
 #[test]
 fn images_are_attached_as_such_and_other_files_as_links() {
     let yard = yard();
-    std::fs::write(yard.work().join("dot.png"), b"\x89PNG").unwrap();
+    std::fs::write(yard.work().join("dot.png"), b"\x89PNG\r\n\x1a\n").unwrap();
     std::fs::write(yard.work().join("a note.txt"), "words").unwrap();
 
     let attach = ["--attach", "dot.png", "--attach", "a note.txt"];
@@ -283,12 +283,13 @@ fn images_are_attached_as_such_and_other_files_as_links() {
     let missing = run(&yard, &["run", "demo", "x", "--attach", "missing.txt"]);
 
     let blocks: Value = serde_json::from_str(&ran.out[ran.out.find("[{").unwrap()..]).unwrap();
-    assert_eq!(blocks[1], json!({ "type": "image", "mimeType": "image/png", "data": "iVBORw==" }));
     assert_eq!(
-        (&blocks[2]["type"], &blocks[2]["name"]),
+        (&blocks[1]["type"], &blocks[1]["name"]),
         (&json!("resource_link"), &json!("a note.txt"))
     );
-    assert!(blocks[2]["uri"].as_str().unwrap().ends_with("/work/a%20note.txt"), "{blocks}");
+    assert!(blocks[1]["uri"].as_str().unwrap().ends_with("/work/a%20note.txt"), "{blocks}");
+    let image = ["type", "mimeType", "data"].map(|member| blocks[2][member].as_str().unwrap());
+    assert_eq!(image, ["image", "image/png", "iVBORw0KGgo="]);
     assert!(missing.code != 0 && missing.err.contains("missing.txt"), "{missing:?}");
     yard.assert_empty_within(PATIENCE);
 }

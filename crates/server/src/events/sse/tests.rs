@@ -56,6 +56,23 @@ async fn a_reader_that_takes_every_chunk_gets_the_log_in_small_ones() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_daemon_that_stops_tells_what_is_in_the_log_first() {
+    let one = One::new().await;
+    flood(&one).await;
+    let mut chunks = chunks(&one).await;
+    one.daemon.over.cancel();
+
+    let mut all = String::new();
+    while let Some(chunk) = text(&mut chunks).await {
+        all += &chunk;
+    }
+
+    let ids = all.lines().filter(|line| line.starts_with("id: ")).count();
+    assert_eq!(ids as u64, one.record().await.head.0);
+    assert!(all.ends_with("event: daemon_stopping\ndata: {}\n\n"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn silence_is_broken_by_heartbeats() {
     let one = One::new().await;
     let mut chunks = chunks(&one).await;

@@ -1,5 +1,5 @@
+use client::Answer;
 use serde_json::{Value, json};
-use sessions::session::Answer;
 
 use super::{Typed, prompt, typed};
 
@@ -13,8 +13,8 @@ fn request() -> Value {
 
 fn chosen(line: &str, request: &Value) -> Option<String> {
     match typed(line, request) {
-        Typed::Answer(Answer::Permission(id)) => id,
-        Typed::Answer(Answer::Reject) => Some("rejected".to_owned()),
+        Typed::Answer(Answer::Option(id)) => Some(id),
+        Typed::Answer(Answer::Rejected) => Some("rejected".to_owned()),
         _ => None,
     }
 }

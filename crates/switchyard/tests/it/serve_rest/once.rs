@@ -82,7 +82,7 @@ async fn a_session_with_a_name_is_made_once() {
 async fn a_request_that_failed_does_not_keep_its_name() {
     let api = Api::start().await;
     let bad = json!({ "agent": "nobody", "cwd": api.yard.work(), "clientRequestId": "s1" });
-    api.post("/v1/sessions", &bad).await.refused(400, "bad-input").says("nobody");
+    api.post("/v1/sessions", &bad).await.refused(400, "agent-not-found").says("nobody");
     let good = json!({ "agent": "demo", "cwd": api.yard.work(), "clientRequestId": "s1" });
     api.post("/v1/sessions", &good).await.is(201);
 }

@@ -129,7 +129,7 @@ async fn the_built_in_agents_tools_do_not_go_there() {
     stage.model.answer("done");
     let mut command = stage.command(&["run", "native", "go", "--approve-all"]);
     let ran = command.current_dir(above).output().unwrap();
-    assert!(ran.status.success());
+    assert!(ran.status.success(), "{ran:?}");
 
     let results = stage.model.last_chat().tool_results();
     assert_eq!(results.len(), tries.len());

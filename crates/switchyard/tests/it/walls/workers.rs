@@ -139,17 +139,25 @@ async fn an_agent_uses_another_by_the_command_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_cancels_is_recorded_as_what_it_is() {
+async fn an_agent_stops_what_it_has_begun_and_is_recorded_as_what_it_is() {
     let scene = Scene::start().await;
-    let other = session(&scene.api, json!({})).await;
-    scene.api.prompt(&other, "hang").await;
-    scene.api.until(&other, |now| now["status"] == "running").await;
-    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
-    let line = format!("run env SWITCHYARD_HOME={home} {exe} cancel {other}");
-    does(&scene.api, &scene.agent, &line).await;
-    scene.api.until(&other, |now| now["status"] == "idle").await;
-    let events = scene.api.events(&other).await;
+    let (api, work) = (&scene.api, scene.api.yard.work());
+    scene.asks("POST", "/v1/sessions", &json!({ "agent": "demo", "cwd": work })).await;
+    let listed = api.get("/v1/sessions").await.is(200).body;
+    let is_own = |session: &&Value| session["madeBy"] == "worker";
+    let own = listed["sessions"].as_array().unwrap().iter().find(is_own).unwrap();
+    let own = own["id"].as_str().unwrap().to_owned();
+    let other = session(api, json!({})).await;
+    let (exe, home) = (api.yard.exe().display(), api.yard.home().display());
+    for id in [&own, &other] {
+        api.prompt(id, "hang").await;
+        api.until(id, |now| now["status"] == "running").await;
+        does(api, &scene.agent, &format!("run env SWITCHYARD_HOME={home} {exe} cancel {id}")).await;
+    }
+    api.until(&own, |now| now["status"] == "idle").await;
+    let events = api.events(&own).await;
     let cancelled = of_kind(&events, "cancel_requested");
     let [cancelled] = cancelled.as_slice() else { panic!("{events:#?}") };
     assert_eq!(cancelled["payload"]["by"], "worker", "{cancelled}");
+    assert!(of_kind(&api.events(&other).await, "cancel_requested").is_empty());
 }

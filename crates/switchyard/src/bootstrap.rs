@@ -9,12 +9,12 @@ use runtimes::scratch::Scratch;
 use sessions::permission::{Mode, Policy, Rules, RulesFile};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
-use store::{EventLog, Prune, SessionRecord, SqliteLog};
-use wire::{Millis, SessionId};
+use store::{EventLog, Prune, SqliteLog};
+use wire::Millis;
 
 use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
-use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::outcome::{ERROR, Failure};
 use crate::worker::require_a_person;
 
 /// Hidden verbs under which the binary starts itself.
@@ -23,7 +23,7 @@ pub(crate) const DEMO_VERB: &str = "demo-agent";
 pub(crate) const NATIVE_VERB: &str = "native-agent";
 pub(crate) const ADAPTER_VERB: &str = "adapter";
 
-pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
+fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
     let state = &config.home.state;
     check_private(state)?;
     make_private_dir(state)?;
@@ -62,17 +62,21 @@ fn check_private(dir: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The log, swept of what an earlier crash left, ready to run sessions.
-pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
-    let log = open_log(config)?;
-    sweep(config).await;
+/// The log as it is, for those who run no sessions.
+pub(crate) fn yard_as_it_is(config: &Config) -> Result<Yard, Failure> {
     let setup = WorkerSetup {
         keeper_exe: own_exe(),
         keeper_args: vec![KEEPER_VERB.into()],
         records_dir: Some(records_dir(config)),
         cgroups: config.file.workers.cgroups,
     };
-    let yard = Yard::new(log, config.settings(), setup);
+    Ok(Yard::new(open_log(config)?, config.settings(), setup))
+}
+
+/// The log, swept of what an earlier crash left, ready to run sessions.
+pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
+    let yard = yard_as_it_is(config)?;
+    sweep(config).await;
     yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
     yard.recover().await?;
     prune(config, &yard).await?;
@@ -176,33 +180,5 @@ pub(crate) fn runtime_mode(mode: Mode) -> PermissionMode {
         Mode::Auto => PermissionMode::Auto,
         Mode::ReadOnly => PermissionMode::ReadOnly,
         Mode::DenyAll => PermissionMode::DenyAll,
-    }
-}
-
-/// A session by id, the beginning of an id, or `last`.
-pub(crate) async fn find_session(
-    log: &dyn EventLog,
-    named: &str,
-) -> Result<SessionRecord, Failure> {
-    let not_found = |what: &str| {
-        Failure::new(NOT_FOUND, format!("there is no session {what}"))
-            .hint("`switchyard sessions list` shows what there is")
-    };
-    if named.is_empty() {
-        return Err(Failure::usage("a session's name cannot be empty"));
-    }
-    if named == "last" {
-        let filter = store::Filter { limit: 1, ..store::Filter::default() };
-        return log.sessions(filter).await?.pop().ok_or_else(|| not_found("yet"));
-    }
-    if let Ok(id) = SessionId::parse(named) {
-        return log.session(id).await?.ok_or_else(|| not_found(&format!("`{named}`")));
-    }
-    let mut found = log.find(named).await?;
-    match found.len() {
-        0 => Err(not_found(&format!("`{named}`"))),
-        1 => Ok(found.remove(0)),
-        n => Err(Failure::usage(format!("`{named}` could be {n} sessions or more"))
-            .hint("give more of the id")),
     }
 }

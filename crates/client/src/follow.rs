@@ -1,0 +1,131 @@
+//! The events of a session, also when the way to the daemon is lost in between.
+//!
+//! In: a session and the last event that was heard. Out: each event once and in order, and the
+//! truth about the connection. Dropping the future of `next` loses nothing.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wire::{Event, Seq};
+
+use crate::events::{Events, Told};
+use crate::{Client, ClientError};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What is heard of a session.
+#[derive(Debug)]
+pub enum Heard {
+    /// The stream is open.
+    Live,
+    Event(Box<Event>),
+    /// Everything is told anew from the first event.
+    Anew,
+    /// The session could not go on; it can be prompted again when that is mended.
+    Halted(String),
+    /// The stream was cut, and is opened again.
+    Lost(String),
+    /// There is nothing more to hear.
+    Over(ClientError),
+}
+
+#[derive(Debug)]
+pub struct Follower {
+    client: Client,
+    session: String,
+    cursor: String,
+    events: Option<Events>,
+    /// How long is waited after the next loss.
+    pause: Duration,
+    again_at: Option<Instant>,
+}
+
+impl Follower {
+    pub(crate) fn new(client: Client, session: String, after: Seq) -> Self {
+        let cursor = after.0.to_string();
+        Self { client, session, cursor, events: None, pause: FIRST_PAUSE, again_at: None }
+    }
+
+    /// What is heard next.
+    pub async fn next(&mut self) -> Heard {
+        loop {
+            let told = match &mut self.events {
+                Some(events) => events.next().await,
+                None => {
+                    if let Some(again_at) = self.again_at {
+                        tokio::time::sleep_until(again_at).await;
+                    }
+                    match self.client.events(&self.session, &self.cursor).await {
+                        Ok(events) => self.events = Some(events),
+                        Err(error) if error.is_final() => return Heard::Over(error),
+                        Err(error) => return self.lost(error.to_string()),
+                    }
+                    continue;
+                }
+            };
+            let heard = match told {
+                Ok(Some(told)) => self.hear(told),
+                Ok(None) => Some(self.lost("the daemon has ended the stream".to_owned())),
+                Err(error) => Some(self.lost(error.to_string())),
+            };
+            if let Some(heard) = heard {
+                return heard;
+            }
+        }
+    }
+
+    /// What can be heard without waiting.
+    pub fn try_next(&mut self) -> Option<Heard> {
+        loop {
+            let heard = match self.events.as_mut()?.try_next()? {
+                Ok(told) => self.hear(told),
+                Err(error) => Some(self.lost(error.to_string())),
+            };
+            if heard.is_some() {
+                return heard;
+            }
+        }
+    }
+
+    /// Begins after another event.
+    pub fn rewind(&mut self, after: Seq) {
+        self.cursor = after.0.to_string();
+        self.events = None;
+    }
+
+    fn hear(&mut self, told: Told) -> Option<Heard> {
+        let (name, data) = match told {
+            Told::Event(event, id) => {
+                self.cursor = id;
+                self.pause = FIRST_PAUSE;
+                return Some(Heard::Event(event));
+            }
+            Told::Remark(name, data) => (name, data),
+        };
+        let detail = |otherwise: &str| data["detail"].as_str().unwrap_or(otherwise).to_owned();
+        Some(match name.as_str() {
+            "stream" => Heard::Live,
+            "state_resync_required" => {
+                "0".clone_into(&mut self.cursor);
+                Heard::Anew
+            }
+            "session_halted" => Heard::Halted(detail("the session has ended")),
+            "session_deleted" => Heard::Over(ClientError::SessionDeleted),
+            "client_evicted" => self.lost("we were too slow".to_owned()),
+            "daemon_stopping" => self.lost("the daemon stops".to_owned()),
+            "stream_error" => self.lost(detail("the log cannot be read")),
+            _ => return None,
+        })
+    }
+
+    fn lost(&mut self, why: String) -> Heard {
+        self.events = None;
+        self.again_at = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Heard::Lost(why)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Sets a session to what `run` was asked for, before its prompt.
+//!
+//! The agent may ask something meanwhile, and may wait for the answer before it sets anything, so
+//! the log is shown and its questions are answered as in a turn.
+
+use serde_json::Value;
+
+use super::opening::Opened;
+use super::turns::{Ended, Turns};
+use crate::outcome::Failure;
+use crate::signals::Signals;
+
+impl Turns<'_> {
+    /// How the run has ended, if that was the end of it.
+    pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<Ended>, Failure> {
+        let Opened { session, is_new, is_unstarted, changes, .. } = &self.opened;
+        let (session, is_new) = (session.clone(), *is_new);
+        let is_unstarted = *is_unstarted;
+        let changes = (!changes.is_empty()).then(|| Value::Object(changes.clone()));
+        let auth = self.args.auth.as_deref();
+        let setting = async {
+            if is_unstarted {
+                session.start(auth).await?;
+            }
+            match &changes {
+                Some(changes) => session.change(changes).await,
+                None => Ok(()),
+            }
+        };
+        tokio::pin!(setting);
+        let failed = loop {
+            tokio::select! {
+                set = &mut setting => match set {
+                    Ok(()) => {
+                        // Whatever kept it from going on before.
+                        self.view.halted = None;
+                        return Ok(None);
+                    }
+                    Err(error) => break Err(error.into()),
+                },
+                events = self.view.next() => match events {
+                    Ok(Some(events)) => {
+                        for event in &events {
+                            self.consider(event);
+                            self.seen.look_before(event);
+                        }
+                    }
+                    // Nobody is left who could be shown anything.
+                    Ok(None) => break Ok(Some(Ended::With(0))),
+                    Err(failure) => break Err(failure),
+                },
+                signal = signals.next() => break Ok(Some(Ended::With(signal))),
+            }
+        };
+        if is_new {
+            // Nothing was said in it yet.
+            let _ = session.delete().await;
+        }
+        failed
+    }
+}

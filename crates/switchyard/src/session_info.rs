@@ -1,0 +1,151 @@
+//! Sessions as the daemon describes them, and found by what people call them.
+
+use client::{Client, encoded};
+use projection::sanitize_line;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sessions::budget::Limits;
+use sessions::mint;
+use wire::{Millis, Seq, SessionId};
+
+use crate::outcome::{Failure, NOT_FOUND};
+
+/// What the API says of a session.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionInfo {
+    pub(crate) id: SessionId,
+    pub(crate) agent: String,
+    pub(crate) cwd: String,
+    pub(crate) title: Option<String>,
+    pub(crate) status: String,
+    pub(crate) created: Millis,
+    pub(crate) updated: Millis,
+    pub(crate) head: Seq,
+    epoch: String,
+    bytes: u64,
+    /// Empty for one that is known by its agent's name alone.
+    #[serde(default)]
+    pub(crate) command: Vec<String>,
+    agent_session: Option<String>,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    /// Why it could not go on.
+    pub(crate) halted: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    sessions: Vec<SessionInfo>,
+    next_cursor: Option<String>,
+}
+
+impl SessionInfo {
+    /// The session that is called so: by its id, the beginning of one, or as `last`.
+    pub(crate) async fn find(client: &Client, named: &str) -> Result<Self, Failure> {
+        let not_found = |what: &str| {
+            Failure::new(NOT_FOUND, format!("there is no session {what}"))
+                .hint("`switchyard sessions list` shows what there is")
+        };
+        if named.is_empty() {
+            return Err(Failure::usage("a session's name cannot be empty"));
+        }
+        if named == "last" {
+            return Self::page(client, "limit=1").await?.pop().ok_or_else(|| not_found("yet"));
+        }
+        let mut found = Self::page(client, &format!("limit=2&id={}", encoded(named))).await?;
+        match found.len() {
+            0 => Err(not_found(&format!("`{named}`"))),
+            1 => Ok(found.remove(0)),
+            n => Err(Failure::usage(format!("`{named}` could be {n} sessions or more"))
+                .hint("give more of the id")),
+        }
+    }
+
+    async fn page(client: &Client, query: &str) -> Result<Vec<Self>, Failure> {
+        let page: Page = client.get(&format!("/v1/sessions?{query}")).await?;
+        Ok(page.sessions)
+    }
+
+    /// The first `limit` sessions of a list, the one that was used last first. `query` says which
+    /// are listed.
+    pub(crate) async fn list(
+        client: &Client,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<Self>, Failure> {
+        /// As many as the API gives at once.
+        const MAX_PAGE: usize = 500;
+        let mut all: Vec<Self> = Vec::new();
+        let mut cursor = String::new();
+        while all.len() < limit {
+            let n = (limit - all.len()).min(MAX_PAGE);
+            let path = format!("/v1/sessions?limit={n}{query}{cursor}");
+            let page: Page = client.get(&path).await?;
+            all.extend(page.sessions);
+            match page.next_cursor {
+                Some(next) => cursor = format!("&cursor={}", encoded(&next)),
+                None => break,
+            }
+        }
+        Ok(all)
+    }
+
+    /// For scripts.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "agent": self.agent,
+            "command": self.command,
+            "cwd": self.cwd,
+            "title": self.title,
+            "status": self.status,
+            "created": timestamp(self.created),
+            "updated": timestamp(self.updated),
+            "events": self.head.0,
+            "bytes": self.bytes,
+            "epoch": u64::from_str_radix(&self.epoch, 16).unwrap_or_default(),
+            "agentSession": self.agent_session,
+        })
+    }
+
+    /// A turn runs, or waits for somebody.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.status.as_str(), "running" | "requires_action")
+    }
+
+    /// Its status, where the API has another word for it than people.
+    pub(crate) fn status_word(&self) -> &str {
+        match self.status.as_str() {
+            "requires_action" => "waiting for you",
+            other => other,
+        }
+    }
+
+    /// Its title on one safe line.
+    pub(crate) fn shown_title(&self) -> String {
+        shown(self.title.as_deref().unwrap_or("-"))
+    }
+
+    /// How long ago it was used.
+    pub(crate) fn age(&self) -> String {
+        let seconds = (mint::now().0 - self.updated.0).max(0) / 1000;
+        match seconds {
+            0..60 => format!("{seconds}s"),
+            60..3600 => format!("{}m", seconds / 60),
+            3600..86400 => format!("{}h", seconds / 3600),
+            _ => format!("{}d", seconds / 86400),
+        }
+    }
+}
+
+/// One safe line, not too long for a list.
+pub(crate) fn shown(text: &str) -> String {
+    const MAX_CHARS: usize = 100;
+    sanitize_line(text, MAX_CHARS)
+}
+
+pub(crate) fn timestamp(at: Millis) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
+}
