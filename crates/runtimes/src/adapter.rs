@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use bus::connection::{Connection, ConnectionLimits, Incoming};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -229,20 +229,4 @@ impl Adapter {
 fn scope(params: &Value) -> Result<String, RpcError> {
     let session = params["sessionId"].as_str();
     session.map(str::to_owned).ok_or_else(|| RpcError::invalid_params("`sessionId` is missing"))
-}
-
-/// What went wrong, for JSON-RPC. The category is in `data`, for hosts that know it.
-fn rpc_error(failure: &crate::dialect::Failure) -> RpcError {
-    use crate::dialect::Category;
-    let code = match failure.category {
-        Category::Auth => wire::codes::AUTH_REQUIRED,
-        Category::SessionLost => wire::codes::NOT_FOUND,
-        Category::BadInput | Category::PromptTooLarge => wire::codes::INVALID_PARAMS,
-        _ => wire::codes::INTERNAL,
-    };
-    let mut data = json!({ "category": failure.category });
-    if let Some(remedy) = &failure.remedy {
-        data["remedy"] = json!(remedy);
-    }
-    RpcError::new(code, failure.message.clone()).with_data(&data)
 }

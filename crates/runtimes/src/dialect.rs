@@ -25,7 +25,7 @@ mod pi;
 mod plain;
 mod reader;
 mod retold;
-mod stderr;
+pub(crate) mod stderr;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -35,6 +35,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
+use wire::Fault;
 
 use crate::update::{Call, Update};
 
@@ -78,7 +79,7 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// the end, the turn ends as that says; where it does not even tell what kind of line it
     /// was, the turn ends with `failure`. A question in it is refused, since nobody can answer
     /// it. Dialects whose turns end with their process at the latest may wait for that.
-    fn skipped(&mut self, _head: &Value, _failure: Failure, _out: &mut Vec<Said>) {}
+    fn skipped(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<Said>) {}
 
     /// The answer to a [`Said::Ask`].
     fn answer(&mut self, _ask: &str, _answer: &Answer, _out: &mut Vec<Said>) {}
@@ -107,7 +108,7 @@ pub enum Said {
     /// The CLI's own id of the conversation, which its resume takes.
     Session(String),
     /// The conversation that was to be resumed is not there.
-    Lost(Failure),
+    Lost(Fault),
     Ask(Ask),
     /// The CLI no longer wants an answer to this ask.
     Withdrawn(String),
@@ -211,7 +212,7 @@ pub struct TurnEnd {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
     Stopped(StopReason),
-    Failed(Failure),
+    Failed(Fault),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -237,43 +238,6 @@ pub struct Usage {
     pub cached_read_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    pub category: Category,
-    pub message: String,
-    pub remedy: Option<String>,
-}
-
-impl Failure {
-    pub fn new(category: Category, message: impl Into<String>) -> Self {
-        Self { category, message: message.into(), remedy: None }
-    }
-
-    #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
-        self
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Category {
-    Auth,
-    RateLimit,
-    ModelUnavailable,
-    PromptTooLarge,
-    UpstreamUnavailable,
-    Timeout,
-    Rejected,
-    ProcessExit,
-    Protocol,
-    BadInput,
-    Internal,
-    /// The CLI has forgotten the conversation.
-    SessionLost,
 }
 
 /// How the process ended, as far as it is known.

@@ -16,7 +16,6 @@ pub mod mcp;
 pub mod mint;
 pub mod scratch;
 pub mod tools;
-pub mod trouble;
 pub mod update;
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.

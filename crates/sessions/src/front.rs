@@ -394,8 +394,7 @@ fn no_such_session(message: &Message) -> RpcError {
 }
 
 fn explain(error: &HostError) -> RpcError {
-    let fault = Fault::from(error);
-    RpcError::internal(&fault.message).with_data(&fault)
+    RpcError::from(&Fault::from(error))
 }
 
 /// An agent's error as it is; ours where there is none.

@@ -424,12 +424,9 @@ impl From<OpenError> for RpcError {
             ) => return error.clone(),
             OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
             OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
-            OpenError::Roots(_) | OpenError::BadPlace(_) | OpenError::NotGranted(_) => {
-                codes::INVALID_PARAMS
-            }
-            _ => codes::INTERNAL,
+            OpenError::NotGranted(_) => codes::INVALID_PARAMS,
+            _ => return Self::from(&Fault::from(&error)),
         };
-        let fault = Fault::from(&error);
-        Self::new(code, &fault.message).with_data(&fault)
+        Self { code, ..Self::from(&Fault::from(&error)) }
     }
 }

@@ -107,7 +107,7 @@ fn told(failure: Failure) -> native::provider::Failure {
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{message}{hint}");
     terminal::say(&projection::sanitize(&format!("switchyard: {message}")));
-    native::provider::Failure { category: "bad_input", message }
+    native::provider::Failure { category: wire::Category::BadInput, message }
 }
 
 fn advice(config: &Config, by_daemon: bool) -> Advice {
@@ -202,7 +202,7 @@ pub(crate) async fn about(config: &Config, by_daemon: bool) -> Value {
             about["isUsable"] = json!(trouble.is_none());
             about["auth"] = match trouble {
                 None => json!({ "state": "ok", "by": "its endpoint answers" }),
-                Some(failure) if failure.category == "auth" => {
+                Some(failure) if failure.category == wire::Category::Auth => {
                     json!({ "state": "missing", "by": "its endpoint wants another key" })
                 }
                 Some(_) => json!({ "state": "unknown", "by": "its endpoint does not answer" }),

@@ -1,11 +1,13 @@
 //! What went wrong, in words for the user: a category, a sentence, and what to do.
+//!
+//! As an error of JSON-RPC it is its sentence under the code of its category, with all of it in `data`;
+//! whoever knows us reads it there again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::words::words;
-use crate::{RpcError, codes};
+use crate::{Category, RpcError};
 
 /// Something went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -38,21 +40,16 @@ impl Fault {
         if let Some(fault) = Self::told(error) {
             return fault;
         }
-        let category = match error.code {
-            codes::AUTH_REQUIRED | 401 | 403 => Category::Auth,
-            429 => Category::RateLimit,
-            codes::INVALID_PARAMS | codes::INVALID_REQUEST => Category::BadInput,
-            500..=599 => Category::UpstreamUnavailable,
-            _ => category_of(&error.to_string()),
-        };
+        let category = Category::of_error(error);
         let told = error.to_string();
         let told = message_in(&told).unwrap_or(told);
         Self::new(category, format!("{ANSWERED}{told}"))
     }
 
     /// An error that the agent gave in words alone.
-    pub fn from_words(text: &str) -> Self {
-        Self::new(category_of(text), text)
+    pub fn from_words(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::new(Category::classify(None, &text), text)
     }
 
     /// Says how to log in, where that is what is missing; `login` is the agent's own way.
@@ -73,31 +70,9 @@ impl Fault {
     }
 }
 
-words! {
-    /// What kind of thing went wrong.
-    pub enum Category else Internal {
-        /// Somebody has to log in, or give a key.
-        Auth = "auth",
-        RateLimit = "rate_limit",
-        ModelUnavailable = "model_unavailable",
-        PromptTooLarge = "prompt_too_large",
-        /// The model's endpoint, or the way to it.
-        UpstreamUnavailable = "upstream_unavailable",
-        Timeout = "timeout",
-        /// The agent refused what it was asked.
-        Rejected = "rejected",
-        /// There is no such agent, or its program is not installed.
-        AgentNotFound = "agent_not_found",
-        /// The agent's process could not be started, or ended.
-        ProcessExit = "process_exit",
-        /// The agent said what cannot be understood.
-        Protocol = "protocol",
-        BadInput = "bad_input",
-        /// Switchyard ended in the middle of it.
-        Interrupted = "interrupted",
-        /// The agent has forgotten the conversation.
-        SessionLost = "session_lost",
-        Internal = "internal",
+impl From<&Fault> for RpcError {
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.category.code(), &fault.message).with_data(fault)
     }
 }
 
@@ -129,25 +104,6 @@ fn message_in(text: &str) -> Option<String> {
     let value = values.next()?.ok()?;
     let after = json.get(values.byte_offset()..)?;
     Some(format!("{before}{}{after}", words(&value, MAX_DEPTH)?))
-}
-
-/// What an error is about, by its words.
-fn category_of(text: &str) -> Category {
-    const SIGNS: [(&[&str], Category); 7] = [
-        (&["unauthorized", "authentication", "api key", "401", "403"], Category::Auth),
-        (&["rate limit", "429", "quota"], Category::RateLimit),
-        (&["context window", "context length", "too long", "too large"], Category::PromptTooLarge),
-        (&["timed out", "timeout"], Category::Timeout),
-        (&["connection", "unavailable", "socket", "network"], Category::UpstreamUnavailable),
-        (
-            &["server error", "server had an error", "overloaded", "http 5"],
-            Category::UpstreamUnavailable,
-        ),
-        (&["experiencing high demand"], Category::UpstreamUnavailable),
-    ];
-    let text = text.to_lowercase();
-    let found = SIGNS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
-    found.map_or(Category::Internal, |(_, category)| *category)
 }
 
 #[cfg(test)]

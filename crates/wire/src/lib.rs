@@ -4,6 +4,7 @@
 //! Nothing here does I/O, reads a clock or draws randomness, and nothing panics on any
 //! input: callers bring bytes, times and entropy.
 
+mod category;
 mod envelope;
 pub mod fault;
 mod hidden;
@@ -23,9 +24,10 @@ mod words;
 pub mod event;
 pub mod limits;
 
+pub use category::Category;
 pub use envelope::{Envelope, Span, Unreadable};
 pub use event::{Draft, Event, Kind, Millis, Own, Seq};
-pub use fault::{Category, Fault};
+pub use fault::Fault;
 pub use hidden::{is_hidden, show_hidden, with_hidden};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson, RawJson};

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use wire::Category;
+
 use super::config::Setup;
 use super::discover::{self, Advice, Candidate};
 use super::endpoint;
@@ -125,13 +127,14 @@ impl Models {
             None => {
                 let found = discover::look(&self.candidates, &self.advice).await;
                 let found = found.map_err(|nothing| Failure {
-                    category: "bad_input",
+                    category: Category::BadInput,
                     message: nothing.to_string(),
                 })?;
                 let says = found.says();
                 let mut setup = setup.clone();
                 setup.adopt(&found);
-                let none = || Failure { category: "internal", message: "no endpoint".to_owned() };
+                let none =
+                    || Failure { category: Category::Internal, message: "no endpoint".to_owned() };
                 (Providers::new(&setup).ok_or_else(none)?, Some(says))
             }
         };
@@ -184,7 +187,8 @@ impl Models {
     pub async fn choose(&self, id: &str) -> Result<Chosen, Failure> {
         let ready = self.ready().await?;
         let id = &*ready.meant(id);
-        let missing = || Failure { category: "internal", message: "no endpoint".to_owned() };
+        let missing =
+            || Failure { category: Category::Internal, message: "no endpoint".to_owned() };
         let (provider, model) = ready.providers.find(id).ok_or_else(missing)?;
         let endpoint = provider.endpoint();
         let offered = ready.offers.iter().find(|offer| offer.id == id);

@@ -251,7 +251,7 @@ impl Session {
         match ended {
             Ok((stop, usage)) => Ok(answer(stop, usage)),
             Err(TurnError::Model(failure)) => {
-                tracing::error!(category = failure.category, error = %failure, "a turn failed");
+                tracing::error!(category = failure.category.as_str(), error = %failure, "a turn failed");
                 // The user reads it where the answer would have been.
                 self.say(&failure.message).await;
                 let message = failure.message.clone();

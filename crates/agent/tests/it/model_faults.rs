@@ -51,7 +51,7 @@ async fn refusals_are_told_in_the_documented_words() {
         let url = format!("{}/chat/completions", server.base_url());
         let words = words.replace("{url}", &url);
         assert_eq!(deltas, [], "{code}");
-        assert_eq!(failure.category, category, "{code}");
+        assert_eq!(failure.category.as_str(), category, "{code}");
         let expect = format!("{words} model `m` does not exist, [hidden]");
         assert_eq!(failure.message, expect);
         assert_eq!(server.chats().len(), 1, "{code} is not repeated");
@@ -106,7 +106,7 @@ async fn patience_has_an_end() {
     server.brain(|_| status(500));
     let (deltas, failure) = hear(&Provider::new(endpoint(&server)), request("hi")).await;
     assert_eq!(retries(&deltas).len(), 3);
-    assert_eq!(failure.unwrap().category, "upstream_unavailable");
+    assert_eq!(failure.unwrap().category.as_str(), "upstream_unavailable");
     assert_eq!(server.chats().len(), 4);
 }
 
@@ -119,7 +119,7 @@ async fn an_endpoint_that_is_not_there_is_named() {
     drop(server);
     let (deltas, failure) = hear(&Provider::new(endpoint), request("hi")).await;
     let failure = failure.unwrap();
-    assert_eq!((retries(&deltas).len(), failure.category), (1, "upstream_unavailable"));
+    assert_eq!((retries(&deltas).len(), failure.category.as_str()), (1, "upstream_unavailable"));
     assert!(
         failure.message.starts_with(&format!("Network error connecting to {url}: ")),
         "{failure}"
@@ -144,7 +144,7 @@ async fn after_the_first_token_nothing_is_asked_again() {
             // A reset may overtake what was sent before it.
             continue;
         }
-        assert_eq!(failure.category, "upstream_unavailable", "{answer:?}");
+        assert_eq!(failure.category.as_str(), "upstream_unavailable", "{answer:?}");
         assert_eq!(server.chats().len(), 1, "{answer:?}");
     }
 }
@@ -162,7 +162,7 @@ async fn silence_is_given_up_wherever_it_falls() {
         server.answer(answer.clone());
         let (deltas, failure) = hear(&Provider::new(hasty(&server)), request("hi")).await;
         let failure = failure.unwrap();
-        assert_eq!(failure.category, "timeout", "{answer:?}");
+        assert_eq!(failure.category.as_str(), "timeout", "{answer:?}");
         assert!(failure.message.contains("nothing came for 0.3 s"), "{failure}");
         // On a busy machine the silence may fall earlier than scripted.
         assert!(said.starts_with(&assembled(&deltas).text), "{answer:?}");
@@ -215,7 +215,7 @@ async fn what_is_no_answer_is_recognised() {
         (status(200).body("It works!"), "It works!"),
     ] {
         let (deltas, failure, server) = fails(answer).await;
-        assert_eq!((deltas.as_slice(), failure.category), (&[][..], "protocol"));
+        assert_eq!((deltas.as_slice(), failure.category.as_str()), (&[][..], "protocol"));
         assert!(failure.message.contains(words), "{failure}");
         assert!(failure.message.contains(&server.base_url()), "{failure}");
     }
@@ -224,7 +224,7 @@ async fn what_is_no_answer_is_recognised() {
 #[tokio::test]
 async fn a_line_without_end_is_cut_off() {
     let (deltas, failure, server) = fails(text("one two").giant_line(3, 9 << 20)).await;
-    assert_eq!((failure.category, assembled(&deltas).text.as_str()), ("protocol", "one two"));
+    assert_eq!((failure.category.as_str(), assembled(&deltas).text.as_str()), ("protocol", "one two"));
     server.wait_for_hang_ups(1).await;
 }
 
@@ -283,6 +283,6 @@ async fn a_key_that_cannot_be_sent_is_not() {
     let mut endpoint = endpoint(&server);
     endpoint.key = Some(agent::native::secret::Secret::new("two\nlines"));
     let (_, failure) = hear(&Provider::new(endpoint), request("hi")).await;
-    assert_eq!(failure.unwrap().category, "auth");
+    assert_eq!(failure.unwrap().category.as_str(), "auth");
     assert_eq!(server.asked(), []);
 }

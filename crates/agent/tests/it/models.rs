@@ -261,9 +261,9 @@ async fn lists_that_cannot_be_had_are_failures_like_others() {
     let server = ModelServer::start().await;
     let provider = Provider::new(endpoint(&server));
     server.on("/v1/models", status(401));
-    assert_eq!(provider.models().await.unwrap_err().category, "auth");
+    assert_eq!(provider.models().await.unwrap_err().category.as_str(), "auth");
     server.on("/v1/models", status(200).body("<html>"));
-    assert_eq!(provider.models().await.unwrap_err().category, "protocol");
+    assert_eq!(provider.models().await.unwrap_err().category.as_str(), "protocol");
 }
 
 #[tokio::test]

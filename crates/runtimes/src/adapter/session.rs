@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use wire::{Json, RpcError, RpcId};
+use wire::{Category, Fault, Json, RpcError, RpcId};
 
+use super::Runtime;
 use super::initialize::Client;
 use super::options::Choices;
 use super::process::{Input, Process};
 use super::start::Start;
 use super::turn::Turn;
-use super::{Runtime, rpc_error};
 use crate::argv::{self, Conversation, Values};
 use crate::definition::{McpBy, Part, PromptBy, ResumeStyle};
-use crate::dialect::{Answer, Category, Failure, Opening, Said};
+use crate::dialect::{Answer, Opening, Said};
 use crate::mcp;
 use crate::update::{Severity, Update};
 
@@ -143,26 +143,26 @@ impl Session {
             return Err(RpcError::invalid_params(format_args!("there is no directory {cwd}")));
         }
         // A mode or directory that cannot be had is told now, not with the first prompt.
-        self.arguments(None, None).map_err(|failure| rpc_error(&failure))?;
+        self.arguments(None, None).map_err(|failure| RpcError::from(&failure))?;
         if self.runtime.form.prompt != PromptBy::Dialect {
             return Ok(Vec::new());
         }
         self.start_process(Input::Lines, None, None)
             .await
-            .map_err(|failure| rpc_error(&failure))?;
+            .map_err(|failure| RpcError::from(&failure))?;
         let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
         let opened = opening.await.unwrap_or_else(|_| {
             let message = format!("the CLI did not come up within {OPEN_WITHIN:?}");
-            Err(Failure::new(Category::Timeout, message))
+            Err(Fault::new(Category::Timeout, message))
         });
-        opened.map_err(|failure| rpc_error(&failure))
+        opened.map_err(|failure| RpcError::from(&failure))
     }
 
-    async fn until_open(&mut self) -> Result<Vec<Said>, Failure> {
+    async fn until_open(&mut self) -> Result<Vec<Said>, Fault> {
         let mut early = Vec::new();
         loop {
             let Some(process) = &mut self.process else {
-                return Err(Failure::new(Category::Internal, "the CLI was not started"));
+                return Err(Fault::new(Category::Internal, "the CLI was not started"));
             };
             for said in self.unheard.drain(..) {
                 match said {
@@ -175,7 +175,7 @@ impl Session {
                 // Only the end of the host is expected here.
                 command = self.commands.recv() => match command {
                     Some(_) => continue,
-                    None => return Err(Failure::new(Category::Internal, "the host is gone")),
+                    None => return Err(Fault::new(Category::Internal, "the host is gone")),
                 },
             };
             let mut is_open = false;
@@ -202,7 +202,7 @@ impl Session {
             if heard.is_over {
                 let process = self.process.take();
                 let exit = process.map(|process| process.exit().clone()).unwrap_or_default();
-                return Err(self.with_remedy(crate::trouble::died(&exit)));
+                return Err(self.with_remedy(crate::dialect::stderr::died(&exit)));
             }
             if is_open {
                 return Ok(early);
@@ -255,7 +255,7 @@ impl Session {
         match command {
             Command::Prompt { request, blocks } => {
                 if let Err(failure) = self.begin(request.clone(), &blocks).await {
-                    let error = rpc_error(&self.with_remedy(failure));
+                    let error = RpcError::from(&self.with_remedy(failure));
                     let _ = self.connection.respond(&request, Err(error)).await;
                 }
             }
@@ -301,7 +301,7 @@ impl Session {
         &self,
         prompt: Option<String>,
         prompt_file: Option<&Path>,
-    ) -> Result<(Vec<String>, Conversation), Failure> {
+    ) -> Result<(Vec<String>, Conversation), Fault> {
         let form = &self.runtime.form;
         let conversation = match (&self.native, form.resume.style) {
             (_, ResumeStyle::None | ResumeStyle::Protocol) => Conversation::New,
@@ -327,7 +327,7 @@ impl Session {
                 argv::ArgvError::PromptTooLarge { .. } => Category::PromptTooLarge,
                 _ => Category::BadInput,
             };
-            Failure::new(category, error.to_string())
+            Fault::new(category, error.to_string())
         })?);
         Ok((args, conversation))
     }
@@ -337,7 +337,7 @@ impl Session {
         input: Input,
         prompt: Option<String>,
         prompt_file: Option<&Path>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Fault> {
         let (mut args, conversation) = self.arguments(prompt, prompt_file)?;
         let mut env = self.runtime.env.clone();
         let modes = &self.runtime.form.permissions.env;
@@ -348,7 +348,7 @@ impl Session {
             let dir = self.scratch_dir()?;
             let style = self.runtime.form.mcp;
             let injected = mcp::inject(style, &self.start.mcp_servers, &dir)
-                .map_err(|error| Failure::new(Category::Internal, error.to_string()))?;
+                .map_err(|error| Fault::new(Category::Internal, error.to_string()))?;
             args.extend(injected.args);
             env.set.extend(injected.env);
         }
@@ -373,25 +373,25 @@ impl Session {
         Ok(())
     }
 
-    fn not_started(&self, error: &SpawnError) -> Failure {
+    fn not_started(&self, error: &SpawnError) -> Fault {
         /// What Linux says of arguments that are too long.
         const E2BIG: i32 = 7;
         let message = format!("cannot start the CLI: {error}");
         match error {
             SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. } => {
-                Failure::new(Category::ProcessExit, message)
+                Fault::new(Category::ProcessExit, message)
                     .remedy(format!("install it: {}", self.runtime.definition.install))
             }
-            SpawnError::BadCwd { .. } => Failure::new(Category::BadInput, message)
+            SpawnError::BadCwd { .. } => Fault::new(Category::BadInput, message)
                 .remedy("the session's directory must be there"),
             SpawnError::Exec { source, .. } if source.raw_os_error() == Some(E2BIG) => {
                 let message = "the prompt or the system prompt is too long for a command line";
-                Failure::new(Category::PromptTooLarge, message)
+                Fault::new(Category::PromptTooLarge, message)
             }
             SpawnError::Exec { source, .. } if source.kind() == ErrorKind::InvalidInput => {
-                Failure::new(Category::BadInput, message)
+                Fault::new(Category::BadInput, message)
             }
-            _ => Failure::new(Category::ProcessExit, message),
+            _ => Fault::new(Category::ProcessExit, message),
         }
     }
 
@@ -414,19 +414,19 @@ impl Session {
     }
 
     /// A directory for us and the CLI alone.
-    pub(super) fn scratch_dir(&mut self) -> Result<PathBuf, Failure> {
+    pub(super) fn scratch_dir(&mut self) -> Result<PathBuf, Fault> {
         if self.scratch.is_none() {
             let made = self.runtime.scratch.dir();
             self.scratch = Some(made.map_err(|error| {
-                Failure::new(Category::Internal, format!("no temporary directory: {error}"))
+                Fault::new(Category::Internal, format!("no temporary directory: {error}"))
             })?);
         }
         let dir = self.scratch.as_ref().map(|dir| dir.path().to_owned());
-        dir.ok_or_else(|| Failure::new(Category::Internal, "no temporary directory"))
+        dir.ok_or_else(|| Fault::new(Category::Internal, "no temporary directory"))
     }
 
     /// Says how to log in, where that is the trouble, and how to go on, where the CLI has ended.
-    pub(super) fn with_remedy(&self, failure: Failure) -> Failure {
+    pub(super) fn with_remedy(&self, failure: Fault) -> Fault {
         match (failure.category, &failure.remedy) {
             (Category::Auth, None) => failure.remedy(self.runtime.definition.login_hint()),
             (Category::ProcessExit, None) => {

@@ -5,16 +5,13 @@ use std::time::Duration;
 use bus::StopLadder;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use wire::{Json, RpcId};
+use wire::{Category, Fault, Json, RpcError, RpcId};
 
 use super::process::Input;
-use super::rpc_error;
 use super::session::Session;
 use crate::compose::{self, ComposeError, Setting};
 use crate::definition::{PromptBy, ResumeStyle};
-use crate::dialect::{
-    Answer, Ask, AskKind, Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd,
-};
+use crate::dialect::{Answer, Ask, AskKind, Ending, Prompt, Said, StopReason, TurnEnd};
 use crate::scratch::write_private;
 use crate::update::{Severity, Update};
 
@@ -34,18 +31,18 @@ pub(super) struct Turn {
     request: RpcId,
     is_cancelling: bool,
     /// The conversation that was to be resumed is not there.
-    lost: Option<Failure>,
+    lost: Option<Fault>,
 }
 
 impl Session {
     /// Sends a prompt to the CLI.
-    pub(super) async fn begin(&mut self, request: RpcId, blocks: &[Value]) -> Result<(), Failure> {
+    pub(super) async fn begin(&mut self, request: RpcId, blocks: &[Value]) -> Result<(), Fault> {
         if self.turn.is_some() {
-            return Err(Failure::new(Category::BadInput, "a turn is running already"));
+            return Err(Fault::new(Category::BadInput, "a turn is running already"));
         }
         if self.has_history && !self.can_go_on() {
             let message = "this CLI does not keep conversations from one turn to the next";
-            return Err(Failure::new(Category::SessionLost, message));
+            return Err(Fault::new(Category::SessionLost, message));
         }
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
@@ -97,7 +94,7 @@ impl Session {
         }
     }
 
-    fn compose(&mut self, blocks: &[Value]) -> Result<Prompt, Failure> {
+    fn compose(&mut self, blocks: &[Value]) -> Result<Prompt, Fault> {
         let images = self.runtime.form.images;
         let has_image = blocks.iter().any(|block| block["type"] == "image");
         let image_dir = match has_image {
@@ -118,14 +115,14 @@ impl Session {
                 ComposeError::Image { .. } => Category::Internal,
                 _ => Category::BadInput,
             };
-            Failure::new(category, error.to_string())
+            Fault::new(category, error.to_string())
         })
     }
 
-    async fn start_with_file(&mut self, text: &str) -> Result<(), Failure> {
+    async fn start_with_file(&mut self, text: &str) -> Result<(), Fault> {
         let path = self.scratch_dir()?.join("prompt.md");
         write_private(&path, text.as_bytes()).map_err(|error| {
-            Failure::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
+            Fault::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
         })?;
         self.start_process(Input::None, None, Some(&path)).await
     }
@@ -142,7 +139,7 @@ impl Session {
                 // hang if one does.
                 let ending = match turn.is_cancelling {
                     true => Ending::Stopped(StopReason::Cancelled),
-                    false => Ending::Failed(Failure::new(
+                    false => Ending::Failed(Fault::new(
                         Category::ProcessExit,
                         "the CLI ended without ending its turn",
                     )),
@@ -228,7 +225,7 @@ impl Session {
             // whoever has the history can tell it.
             let message = format!("the CLI did not go on with conversation {wanted}");
             if let Some(turn) = &mut self.turn {
-                turn.lost = Some(Failure::new(Category::SessionLost, message));
+                turn.lost = Some(Fault::new(Category::SessionLost, message));
                 self.stop_at = Some(Instant::now());
             }
             return;
@@ -352,7 +349,7 @@ impl Session {
                     self.stale = Some("protocol_error".to_owned());
                 }
                 self.has_history |= failure.category != Category::SessionLost;
-                Err(rpc_error(&self.with_remedy(failure)))
+                Err(RpcError::from(&self.with_remedy(failure)))
             }
         };
         let _ = self.connection.respond(&turn.request, outcome).await;

@@ -19,6 +19,7 @@ mod todos;
 mod toolbox;
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use self::asks::Asks;
 use self::control::Control;
@@ -28,8 +29,7 @@ use self::stream::Stream;
 use self::system::Compactions;
 use self::toolbox::Toolbox;
 use super::{
-    Answer, Category, Dialect, Ending, Exit, Failure, Opening, Prompt, Said, StopReason, TurnEnd,
-    Wish, json,
+    Answer, Dialect, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd, Wish, json, stderr,
 };
 use crate::update::Severity;
 
@@ -56,7 +56,7 @@ struct Turn {
     is_running: bool,
     is_interrupted: bool,
     /// An error that the CLI put into a message instead of an answer.
-    trouble: Option<Failure>,
+    trouble: Option<Fault>,
     /// The last that the model said about why it stopped.
     stop_reason: Option<String>,
     /// A `result` that was cut off, as the CLI's exit was quicker than its pipe.
@@ -106,7 +106,7 @@ impl Dialect for Claude {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("result") => self.skipped_result(head, failure, out),
             Some("control_request") if head["request_id"].is_string() => control::refuse(head, out),
@@ -143,7 +143,7 @@ impl Dialect for Claude {
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         self.asks.withdraw(out);
         self.compactions.give_up(out);
-        let died = crate::trouble::died(exit);
+        let died = stderr::died(exit);
         if died.category == Category::SessionLost && self.session.is_none() {
             self.lose(&died, out);
         }
@@ -370,7 +370,7 @@ impl Claude {
     }
 
     /// A `result` of which only the beginning could be read.
-    fn skipped_result(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped_result(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         let is_told = head["is_error"].is_boolean();
         // The whole answer is in it; if none came before, it is lost.
         match is_told && (head["is_error"] == true || self.stream.has_text()) {
@@ -387,12 +387,12 @@ impl Claude {
     }
 
     /// The CLI did not take our greeting: there will be no conversation.
-    fn refused(&mut self, failure: Failure, out: &mut Vec<Said>) {
+    fn refused(&mut self, failure: Fault, out: &mut Vec<Said>) {
         self.lose(&failure, out);
         self.fail(failure, out);
     }
 
-    fn fail(&mut self, failure: Failure, out: &mut Vec<Said>) {
+    fn fail(&mut self, failure: Fault, out: &mut Vec<Said>) {
         if self.turn.is_running {
             self.finish(Verdict::failed(failure), &Value::Null, out);
         }
@@ -436,7 +436,7 @@ impl Claude {
         out.push(Said::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
     }
 
-    fn lose(&mut self, failure: &Failure, out: &mut Vec<Said>) {
+    fn lose(&mut self, failure: &Fault, out: &mut Vec<Said>) {
         if !self.is_lost {
             self.is_lost = true;
             out.push(Said::Lost(failure.clone()));

@@ -15,11 +15,11 @@ mod turn;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use wire::Fault;
 
 use super::codex::trouble;
 use super::{
-    Answer, Dialect, Ending, Exit, Failure, Model, Opening, Prompt, Said, StopReason, Usage, Wish,
-    json,
+    Answer, Dialect, Ending, Exit, Model, Opening, Prompt, Said, StopReason, Usage, Wish, json,
 };
 use crate::calls::Calls;
 use crate::tools;
@@ -41,7 +41,7 @@ pub(super) struct CodexAppServer {
     /// What the thread is to be opened with, until it is.
     opening: Option<Opening>,
     /// Why it could not be opened.
-    refusal: Option<Failure>,
+    refusal: Option<Fault>,
     thread: Option<String>,
     model: Option<String>,
     models: Vec<Model>,
@@ -110,7 +110,7 @@ impl Dialect for CodexAppServer {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         let (method, id) = (head["method"].as_str(), &head["id"]);
         match (method, id.is_null()) {
             (Some("turn/completed"), true) => self.skipped_end(&head["params"], failure, out),
@@ -188,7 +188,7 @@ impl CodexAppServer {
         id.as_u64().and_then(|id| self.pending.remove(&id))
     }
 
-    fn settle(&mut self, what: Request, outcome: Result<&Value, Failure>, out: &mut Vec<Said>) {
+    fn settle(&mut self, what: Request, outcome: Result<&Value, Fault>, out: &mut Vec<Said>) {
         match (what, outcome) {
             (Request::Initialize, Ok(_)) => self.initialized(out),
             (Request::Initialize, Err(failure)) => self.refuse(failure, out),

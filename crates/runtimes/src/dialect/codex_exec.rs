@@ -6,13 +6,12 @@
 //! thread had used before is not told, so that the use of its turn is unknown and not said.
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::codex::items::{self, Item, Phase};
 use super::codex::texts::{Texts, Voice};
 use super::codex::{trouble, usage};
-use super::{
-    Category, Dialect, Ending, Exit, Failure, Opening, Said, StopReason, TurnEnd, Usage, ansi, json,
-};
+use super::{Dialect, Ending, Exit, Opening, Said, StopReason, TurnEnd, Usage, ansi, json};
 use crate::calls::Calls;
 use crate::mint;
 use crate::tools;
@@ -72,7 +71,7 @@ impl Dialect for CodexExec {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("turn.completed") => {
                 let used = usage::read(&head["usage"]).filter(|_| !self.is_resumed);

@@ -12,11 +12,11 @@ mod plan;
 mod speech;
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, json, stderr};
-use crate::trouble;
+use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json, stderr};
 use crate::update::{Compaction, CompactionStatus, Severity, Update};
 use speech::Speech;
 
@@ -24,7 +24,7 @@ use speech::Speech;
 pub(super) struct Copilot {
     turn: OneTurn,
     speech: Speech,
-    failure: Option<Failure>,
+    failure: Option<Fault>,
     is_aborted: bool,
     usage: Option<Usage>,
     /// What was last said of the context: used and size.
@@ -89,7 +89,7 @@ impl Dialect for Copilot {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("result") if head["exitCode"].is_number() => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, self.usage, out),
@@ -249,7 +249,7 @@ impl Copilot {
             None if self.is_aborted => self.turn.stop(StopReason::Cancelled, self.usage, out),
             None if !is_well => {
                 let failure =
-                    Failure::new(Category::ProcessExit, format!("Copilot failed with code {code}"));
+                    Fault::new(Category::ProcessExit, format!("Copilot failed with code {code}"));
                 self.turn.fail(failure, self.usage, out);
             }
             None => self.turn.stop(StopReason::EndTurn, self.usage, out),
@@ -269,15 +269,15 @@ fn inform(kind: &str, data: &Value, out: &mut Vec<Said>) {
     }
 }
 
-fn failure_of(data: &Value) -> Failure {
+fn failure_of(data: &Value) -> Fault {
     let message = data["message"].as_str().unwrap_or("Copilot reported an error");
     let category = match data["errorType"].as_str().unwrap_or_default() {
         "authentication" | "authorization" => Category::Auth,
         "rate_limit" | "quota" => Category::RateLimit,
         "context_limit" => Category::PromptTooLarge,
-        _ => trouble::category(data["statusCode"].as_u64(), message),
+        _ => Category::classify(data["statusCode"].as_u64(), message),
     };
-    Failure::new(category, message)
+    Fault::new(category, message)
 }
 
 #[cfg(test)]

@@ -9,11 +9,10 @@
 mod output;
 
 use serde_json::Value;
+use wire::Fault;
 
 use self::output::Tool;
-use super::{
-    Dialect, Ending, Exit, Failure, Said, StopReason, TurnEnd, Usage, counts, json, stderr,
-};
+use super::{Dialect, Ending, Exit, Said, StopReason, TurnEnd, Usage, counts, json, stderr};
 use crate::calls::Calls;
 use crate::tools;
 use crate::update::{Call, Severity, Status, Update};
@@ -68,7 +67,7 @@ impl Dialect for Cursor {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             // All text of the turn comes again in it; if none came before, it is lost.
             Some("result") if head["subtype"] == "success" && !self.said.is_empty() => {
@@ -82,7 +81,7 @@ impl Dialect for Cursor {
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         let ending = match self.trouble.take() {
             _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
-            Some(trouble) => Ending::Failed(crate::trouble::failure(None, trouble)),
+            Some(trouble) => Ending::Failed(Fault::from_words(trouble)),
             None => Ending::Failed(stderr::failure(exit)),
         };
         self.finish(ending, None, out);
@@ -189,8 +188,8 @@ impl Cursor {
                 self.say(&rest, out);
                 Ending::Stopped(StopReason::EndTurn)
             }
-            (false, Some(trouble)) => Ending::Failed(crate::trouble::failure(None, trouble)),
-            (true, _) => Ending::Failed(failure_of(value)),
+            (false, Some(trouble)) => Ending::Failed(Fault::from_words(trouble)),
+            (true, _) => Ending::Failed(Fault::from_words(words_of(value))),
         };
         self.finish(ending, usage, out);
     }
@@ -244,11 +243,6 @@ fn words_of(value: &Value) -> String {
     let places = [&value["message"], &error["message"], error, &value["result"]];
     let words = places.into_iter().find_map(Value::as_str).filter(|words| !words.is_empty());
     words.unwrap_or("the CLI stopped with an error that it did not name").to_owned()
-}
-
-fn failure_of(value: &Value) -> Failure {
-    let words = words_of(value);
-    crate::trouble::failure(stderr::status_in(&words), words)
 }
 
 fn usage_of(usage: &Value) -> Option<Usage> {

@@ -11,12 +11,12 @@ mod replay;
 use std::collections::HashSet;
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, json};
+use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json};
 use crate::tools;
-use crate::trouble;
 use crate::update::{Severity, Update};
 use replay::Answer;
 
@@ -30,7 +30,7 @@ pub(super) struct Gemini {
     error: Option<String>,
     is_out_of_turns: bool,
     /// An error of no known kind: the exit code will tell more.
-    unclear: Option<(Failure, Option<Usage>)>,
+    unclear: Option<(Fault, Option<Usage>)>,
 }
 
 impl Dialect for Gemini {
@@ -47,7 +47,7 @@ impl Dialect for Gemini {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("result") if head["status"] == "success" => self.result(head, out),
             Some("result") | None => self.turn.fail(failure, None, out),
@@ -175,7 +175,7 @@ fn says_out_of_turns(message: &str) -> bool {
 }
 
 /// Reads `[API Error: …]`, which holds a sentence or the provider's JSON, and advice after it.
-fn failure_of(message: &str) -> Failure {
+fn failure_of(message: &str) -> Fault {
     let (error, advice) = match message.trim().strip_prefix("[API Error: ") {
         Some(rest) => rest.split_once("]\n").unwrap_or((rest.trim_end_matches(']'), "")),
         None => (message.trim(), ""),
@@ -186,20 +186,8 @@ fn failure_of(message: &str) -> Failure {
         told => told,
     };
     let text = told["message"].as_str().unwrap_or(error);
-    let category = match trouble::category(told["code"].as_u64(), text) {
-        Category::Internal if is_broken_stream(text) => Category::UpstreamUnavailable,
-        category => category,
-    };
-    let failure = Failure::new(category, text);
+    let failure = Fault::new(Category::classify(told["code"].as_u64(), text), text);
     if advice.is_empty() { failure } else { failure.remedy(advice) }
-}
-
-/// The words for an answer that broke off or never came.
-fn is_broken_stream(message: &str) -> bool {
-    let message = message.to_lowercase();
-    ["without a finish reason", "empty response", "invalid stream", "empty text response"]
-        .iter()
-        .any(|words| message.contains(words))
 }
 
 /// `input_tokens` includes what was read from the cache; thoughts are only in the total.

@@ -4,7 +4,8 @@
 //! forgotten is said to be lost before that.
 
 use super::calling::Calling;
-use super::{Category, Ending, Exit, Failure, Said, StopReason, TurnEnd, Usage};
+use super::{Ending, Exit, Said, StopReason, TurnEnd, Usage};
+use wire::{Category, Fault};
 
 #[derive(Debug, Default)]
 pub(super) struct OneTurn {
@@ -30,7 +31,7 @@ impl OneTurn {
         self.end(Ending::Stopped(reason), usage, out);
     }
 
-    pub(super) fn fail(&mut self, failure: Failure, usage: Option<Usage>, out: &mut Vec<Said>) {
+    pub(super) fn fail(&mut self, failure: Fault, usage: Option<Usage>, out: &mut Vec<Said>) {
         self.end(Ending::Failed(failure), usage, out);
     }
 

@@ -10,12 +10,12 @@ mod entries;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, json, stderr};
+use super::{Dialect, Ending, Exit, Said, StopReason, json, stderr};
 use crate::tools;
-use crate::trouble;
 use crate::update::{Kind, PlanEntry, Severity, Update};
 
 /// Where prose is wrapped when stdout is no terminal.
@@ -37,7 +37,7 @@ pub(super) struct Openai {
     prose: String,
     last_width: usize,
     /// An answer that was too long to be read.
-    skipped: Option<Failure>,
+    skipped: Option<Fault>,
 }
 
 impl Dialect for Openai {
@@ -61,7 +61,7 @@ impl Dialect for Openai {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, _out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<Said>) {
         let is_other = head["type"].is_string() || head["role"].is_string();
         if head["role"] == "assistant" || !is_other {
             self.has_answered = false;
@@ -185,15 +185,12 @@ impl Openai {
             let failure = stderr::failure_among(exit, &CHATTER);
             let is_unknown_model = failure.message.contains("is not configured in config.toml");
             return Ending::Failed(match is_unknown_model {
-                true => Failure { category: Category::ModelUnavailable, ..failure },
+                true => Fault { category: Category::ModelUnavailable, ..failure },
                 false => failure,
             });
         }
-        let category = match trouble::category(stderr::status_in(prose), prose) {
-            Category::Internal => Category::ProcessExit,
-            category => category,
-        };
-        Ending::Failed(Failure::new(category, prose))
+        let category = Category::classify(None, prose).or(Category::ProcessExit);
+        Ending::Failed(Fault::new(category, prose))
     }
 }
 

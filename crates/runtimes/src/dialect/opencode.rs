@@ -10,10 +10,10 @@ mod parts;
 mod steps;
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, ansi, json, stderr};
-use crate::trouble;
+use super::{Dialect, Ending, Exit, Said, StopReason, ansi, json, stderr};
 use parts::Parts;
 use steps::Steps;
 
@@ -22,7 +22,7 @@ pub(super) struct Opencode {
     turn: OneTurn,
     parts: Parts,
     steps: Steps,
-    failure: Option<Failure>,
+    failure: Option<Fault>,
 }
 
 impl Dialect for Opencode {
@@ -46,7 +46,7 @@ impl Dialect for Opencode {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, _out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, _out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("step_finish") if head["part"]["reason"].is_string() => {
                 self.steps.finish(&head["part"]);
@@ -95,15 +95,15 @@ impl Opencode {
 }
 
 /// Without a user to ask, permission is denied on stderr and the run stops with code 0.
-fn rejected(exit: &Exit) -> Option<Failure> {
+fn rejected(exit: &Exit) -> Option<Fault> {
     let text = ansi::strip(&exit.stderr);
     let line = text.lines().find(|line| line.contains("auto-rejecting"))?;
     let message = line.trim_start_matches(['!', ' ']).trim();
     let remedy = "allow this tool in the CLI's permission settings, or use permission mode `auto`";
-    Some(Failure::new(Category::Rejected, message).remedy(remedy))
+    Some(Fault::new(Category::Rejected, message).remedy(remedy))
 }
 
-fn failure_of(error: &Value) -> Failure {
+fn failure_of(error: &Value) -> Fault {
     let data = &error["data"];
     let name = error["name"].as_str().unwrap_or_default();
     let message = data["message"].as_str().or(error["message"].as_str());
@@ -113,14 +113,14 @@ fn failure_of(error: &Value) -> Failure {
         "ContextOverflowError" => Category::PromptTooLarge,
         "ProviderAuthError" => Category::Auth,
         "ProviderModelNotFoundError" => Category::ModelUnavailable,
-        _ => trouble::category(status, message),
+        _ => Category::classify(status, message),
     };
     // The CLI's own server failed, not the provider's; an unknown model is told like this.
     if name == "UnknownError" && category == Category::UpstreamUnavailable {
-        return Failure::new(Category::Internal, message)
+        return Fault::new(Category::Internal, message)
             .remedy("check that the model exists: the CLI's `models` command lists them");
     }
-    Failure::new(category, message)
+    Fault::new(category, message)
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ mod speech;
 mod turn;
 
 use serde_json::{Value, json};
+use wire::Fault;
 
 use super::calling::{Calling, Outcome};
-use super::{Answer, Dialect, Exit, Failure, Opening, Prompt, Said, Wish, json};
+use super::{Answer, Dialect, Exit, Opening, Prompt, Said, Wish, json};
 use crate::update::{Block, Compaction, CompactionStatus, Severity, Update};
 use dialogs::Dialogs;
 use handshake::Handshake;
@@ -127,7 +128,7 @@ impl Dialect for Pi {
         }
     }
 
-    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+    fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             // It holds all messages of the run, and whether another run follows comes last.
             Some("agent_end") => {

@@ -9,10 +9,10 @@
 mod screen;
 
 use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Failure, Said, StopReason, stderr};
-use crate::trouble;
+use super::{Dialect, Ending, Exit, Said, StopReason, stderr};
 use crate::update::{Severity, Update};
 use screen::Screen;
+use wire::Fault;
 
 #[derive(Debug, Default)]
 pub(super) struct Plain {
@@ -67,14 +67,14 @@ impl Plain {
         out.push(Said::Update(Update::text(text)));
     }
 
-    fn failure(&self, exit: &Exit) -> Failure {
+    fn failure(&self, exit: &Exit) -> Fault {
         if !exit.stderr.trim().is_empty() || !self.has_printed {
             return stderr::failure(exit);
         }
         let said = Exit { stderr: self.last.clone(), ..exit.clone() };
         let failure = stderr::failure(&said);
         // A sentence without the word "error" is still the reason.
-        Failure { category: failure.category, ..trouble::died(&said) }
+        Fault { category: failure.category, ..stderr::died(&said) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! From bytes to a dialect: cuts stdout into lines, and feeds plain text as it comes.
 
-use wire::{LineError, LineSplitter};
+use wire::{Category, Fault, LineError, LineSplitter};
 
-use super::{Category, Dialect, DialectName, Exit, Failure, Said, json};
+use super::{Dialect, DialectName, Exit, Said, json};
 use crate::update::{Severity, Update};
 
 /// What is kept of a line's beginning, for when the rest is too long: enough to tell what
@@ -85,7 +85,7 @@ impl Reader {
                      and the end of the turn may have been in it"
                 );
                 let head = json::parse_head(&String::from_utf8_lossy(&self.head));
-                dialect.skipped(&head, Failure::new(Category::Protocol, message), out);
+                dialect.skipped(&head, Fault::new(Category::Protocol, message), out);
             }
         }
     }

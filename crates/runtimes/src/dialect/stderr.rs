@@ -1,30 +1,26 @@
 //! What a process that ended had to say about it.
 
+use super::Exit;
 use super::ansi;
-use super::{Category, Exit, Failure};
-use crate::trouble;
+use wire::{Category, Fault};
 
 /// A message is its first lines; what follows are stack traces and advice.
 const MAX_LINES: usize = 3;
 
 /// Why the process ended before it had answered: the error on its stderr if there is one,
 /// else its last lines.
-pub(super) fn failure(exit: &Exit) -> Failure {
+pub(super) fn failure(exit: &Exit) -> Fault {
     let stderr = ansi::strip(&exit.stderr);
     match error_in(&stderr) {
         Some(error) => {
-            let category = match trouble::category(status_in(&error), &error) {
-                Category::Internal => Category::ProcessExit,
-                category => category,
-            };
-            Failure::new(category, error)
+            Fault::new(Category::classify(None, &error).or(Category::ProcessExit), error)
         }
-        None => trouble::died(&Exit { stderr, ..exit.clone() }),
+        None => died(&Exit { stderr, ..exit.clone() }),
     }
 }
 
 /// Like [`failure`], for a CLI that begins lines with `chatter` on every run.
-pub(super) fn failure_among(exit: &Exit, chatter: &[&str]) -> Failure {
+pub(super) fn failure_among(exit: &Exit, chatter: &[&str]) -> Fault {
     let lines = exit.stderr.lines();
     let lines = lines.filter(|line| !chatter.iter().any(|word| line.starts_with(word)));
     let stderr = lines.collect::<Vec<_>>().join("\n");
@@ -50,19 +46,36 @@ fn error_in(text: &str) -> Option<String> {
     Some(error.join("\n").trim().to_owned())
 }
 
-/// The HTTP status that an error message tells, such as in `429: …` or `Error code: 401 - …`.
-pub(super) fn status_in(text: &str) -> Option<u64> {
-    const BEFORE: [&str; 7] = [": ", "status ", "code ", "http ", "(", "\"code\":", "\"status\":"];
-    let lower = text.to_lowercase();
-    let numbers = lower.match_indices(['4', '5']).filter_map(|(at, _)| {
-        let number: u64 = lower.get(at..at + 3)?.parse().ok()?;
-        let (before, after) = (lower.get(..at)?, lower.get(at + 3..)?);
-        let is_whole = !after.starts_with(|c: char| c.is_alphanumeric());
-        let is_status =
-            before.trim().is_empty() || BEFORE.iter().any(|word| before.ends_with(word));
-        (is_whole && is_status).then_some(number)
-    });
-    numbers.into_iter().find(|number| (400..600).contains(number))
+/// The lines that tell why: those that speak of an error, else the last ones. A backtrace
+/// behind them does not.
+fn telling_lines(stderr: &str) -> String {
+    const SIGNS: [&str; 5] = ["error", "fatal", "panic", "cannot", "not found"];
+    const MAX_LINES: usize = 3;
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let tells = |line: &&&str| {
+        let line = line.to_lowercase();
+        SIGNS.iter().any(|sign| line.contains(sign))
+    };
+    let telling: Vec<&str> = lines.iter().filter(tells).take(MAX_LINES).copied().collect();
+    match telling.is_empty() {
+        true => lines[lines.len().saturating_sub(MAX_LINES)..].join("\n"),
+        false => telling.join("\n"),
+    }
+}
+
+/// A process that ended before its turn did.
+pub(crate) fn died(exit: &Exit) -> Fault {
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("the CLI ended before it had answered (exit code {code})"),
+        (None, Some(signal)) => format!("the CLI ended before it had answered (signal {signal})"),
+        (None, None) => "the output ended before the turn did".to_owned(),
+    };
+    let last = telling_lines(&exit.stderr);
+    let message = match last.is_empty() {
+        true => how,
+        false => format!("{how}; it said: {last}"),
+    };
+    Fault::new(Category::classify(None, &last).or(Category::ProcessExit), message)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What every dialect owes its reader, whatever the CLI prints.
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::testing::{check, check_over, text_of, translate, turn_ends};
-use super::{Category, DialectName, Ending, Exit, Opening, Prompt, Reader, Said, TurnEnd};
+use super::{DialectName, Ending, Exit, Opening, Prompt, Reader, Said, TurnEnd};
 use DialectName as Name;
 
 /// Those whose process is one turn; the others live as long as a session.

@@ -142,8 +142,7 @@ impl Visit {
     /// The answer of a session's agent, which is started if need be.
     pub(super) async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
         let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
-        let failed = |fault: Fault| RpcError::internal(&fault.message).with_data(&fault);
-        linked.await?.map_err(failed)
+        linked.await?.map_err(|fault| RpcError::from(&fault))
     }
 
     /// Refuses observers.
@@ -309,12 +308,9 @@ impl From<DeskError> for RpcError {
         let code = match error {
             DeskError::Open(error) => return error.into(),
             DeskError::NoSuchSession(_) => codes::NOT_FOUND,
-            DeskError::BadOrder(_) | DeskError::Refused(_) | DeskError::TooMany { .. } => {
-                codes::INVALID_PARAMS
-            }
-            _ => codes::INTERNAL,
+            DeskError::Refused(_) | DeskError::TooMany { .. } => codes::INVALID_PARAMS,
+            _ => return Self::from(&Fault::from(&error)),
         };
-        let fault = Fault::from(&error);
-        Self::new(code, &fault.message).with_data(&fault)
+        Self { code, ..Self::from(&Fault::from(&error)) }
     }
 }

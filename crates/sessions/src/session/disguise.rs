@@ -94,7 +94,7 @@ impl Actor {
             return None;
         }
         let said = crate::host::last_lines(&linkage.host.stderr_tail(), 3);
-        let fault = Fault::from_words(&said);
+        let fault = Fault::from_words(said.as_str());
         let message = match said.is_empty() {
             true => "the agent ended its turn without a word".to_owned(),
             false => format!("the agent ended its turn without a word; on stderr: {said}"),

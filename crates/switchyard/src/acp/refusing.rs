@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
-use wire::{LineSplitter, Message, MessageKind, RpcError, codes};
+use wire::{LineSplitter, Message, MessageKind, RpcError};
 
 use crate::outcome::Failure;
 use crate::stdio::{self, Reader, Writer};
@@ -25,8 +25,7 @@ pub(crate) async fn refuse(failure: Failure, stop: &CancellationToken) -> Failur
         return failure;
     }
     let (mut reader, mut writer) = stdio::open();
-    let fault = failure.fault();
-    let error = RpcError::new(codes::INTERNAL, &fault.message).with_data(&fault);
+    let error = RpcError::from(&failure.fault());
     let mut lines = LineSplitter::new(wire::limits::CLIENT_LINE_BYTES);
     let mut within = ASKS_WITHIN;
     loop {

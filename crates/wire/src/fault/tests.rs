@@ -18,20 +18,6 @@ fn an_error_in_json_is_told_in_its_own_words() {
 }
 
 #[test]
-fn what_an_error_is_about_is_known_by_its_words() {
-    for (words, category) in [
-        ("Incorrect API key provided", Category::Auth),
-        ("429 model: slow down", Category::RateLimit),
-        ("maximum context length is 128000 tokens", Category::PromptTooLarge),
-        ("The server had an error", Category::UpstreamUnavailable),
-        ("We're currently experiencing high demand", Category::UpstreamUnavailable),
-        ("it is odd", Category::Internal),
-    ] {
-        assert_eq!(category_of(words), category, "{words}");
-    }
-}
-
-#[test]
 fn a_missing_login_is_told_how_to_be_had() {
     let error = RpcError::new(401, "no key");
     let fault = Fault::from_agent(&error).with_login(Some("run `goose configure`"));
@@ -39,4 +25,15 @@ fn a_missing_login_is_told_how_to_be_had() {
     assert_eq!(Fault::from_agent(&error).with_login(None).remedy.as_deref(), Some(LOGIN));
     let busy = Fault::from_agent(&RpcError::new(429, "slow down")).with_login(Some("x"));
     assert_eq!((busy.category, busy.remedy), (Category::RateLimit, None));
+}
+
+#[test]
+fn a_fault_is_read_again_from_the_error_it_was_told_as() {
+    let fault = Fault::new(Category::PromptTooLarge, "it is too long").remedy("say less");
+    let error = RpcError::from(&fault);
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (crate::codes::INVALID_PARAMS, "it is too long")
+    );
+    assert_eq!(Fault::from_agent(&error), fault);
 }

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use reqwest::{Response, Url, Version};
 use tokio::time::{Instant, timeout};
+use wire::Category;
 
 use super::chunk::{Bad, Chunks};
 use super::failure::{Retry, Trouble, refused, told};
@@ -164,7 +165,12 @@ impl Way {
         if is_too_long || attempt > waits.max_retries || self.waited + wait > pace::MAX_WAITED {
             return self.fail(failure);
         }
-        tracing::warn!(attempt, ?wait, category = failure.category, "asking the model again");
+        tracing::warn!(
+            attempt,
+            ?wait,
+            category = failure.category.as_str(),
+            "asking the model again"
+        );
         self.n_retries = attempt;
         self.waited += wait;
         self.ready.push_back(Delta::Retrying { attempt, wait, why: failure.message });
@@ -216,7 +222,7 @@ impl Way {
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
             let trouble = refused(endpoint, &self.url, status.as_u16(), &said, retry_after);
-            let is_about_size = trouble.failure.category == "prompt_too_large";
+            let is_about_size = trouble.failure.is_too_much();
             match self.quirks.learn(&body, status.as_u16(), &said) {
                 Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
                     // Known from now on, and what is said without tools is said by others.
@@ -258,7 +264,7 @@ impl Way {
                 let failure = match self.has_token {
                     true => {
                         let why = "the connection was lost in the middle of the answer";
-                        Failure::connection(endpoint, &self.url, "upstream_unavailable", why)
+                        Failure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why)
                     }
                     false => Failure::network(endpoint, &self.url, &error),
                 };
@@ -317,7 +323,7 @@ impl Way {
         }
         if !self.has_token && self.ready.is_empty() {
             let message = format!("No response body from {}.", shown(&self.url));
-            let failure = Failure { category: "upstream_unavailable", message };
+            let failure = Failure { category: Category::UpstreamUnavailable, message };
             return Err(Trouble { failure, retry: Retry::After(None) });
         }
         if reading.is_framed {
@@ -327,7 +333,7 @@ impl Way {
             return Ok(());
         }
         let why = "the connection was closed in the middle of the answer";
-        let failure = Failure::connection(endpoint, &self.url, "upstream_unavailable", why);
+        let failure = Failure::connection(endpoint, &self.url, Category::UpstreamUnavailable, why);
         Err(Trouble { failure, retry: Retry::After(None) })
     }
 }

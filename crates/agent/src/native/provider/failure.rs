@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use serde_json::Value;
+use wire::Category;
 
 use crate::native::endpoint::{Endpoint, shown};
 
@@ -17,8 +18,7 @@ const MAX_EXPLANATION_CHARS: usize = 600;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// One of the project's categories: `auth`, `rate_limit`, `upstream_unavailable` …
-    pub category: &'static str,
+    pub category: Category,
     /// A whole sentence that names the URL and what to do.
     pub message: String,
 }
@@ -26,7 +26,7 @@ pub struct Failure {
 impl Failure {
     /// The conversation does not fit into the model's window.
     pub fn is_too_much(&self) -> bool {
-        self.category == "prompt_too_large"
+        self.category == Category::PromptTooLarge
     }
 }
 
@@ -52,14 +52,17 @@ impl From<Failure> for Trouble {
 
 impl Failure {
     pub(super) fn network(endpoint: &Endpoint, url: &Url, error: &reqwest::Error) -> Self {
-        let category = if error.is_timeout() { "timeout" } else { "upstream_unavailable" };
+        let category = match error.is_timeout() {
+            true => Category::Timeout,
+            false => Category::UpstreamUnavailable,
+        };
         Self::connection(endpoint, url, category, &causes(error))
     }
 
     pub(super) fn connection(
         endpoint: &Endpoint,
         url: &Url,
-        category: &'static str,
+        category: Category,
         why: &str,
     ) -> Self {
         let why = endpoint.hide_secrets(why);
@@ -69,13 +72,13 @@ impl Failure {
 
     pub(super) fn silence(endpoint: &Endpoint, url: &Url, within: Duration) -> Self {
         let why = format!("nothing came for {} s", within.as_secs_f64());
-        Self::connection(endpoint, url, "timeout", &why)
+        Self::connection(endpoint, url, Category::Timeout, &why)
     }
 
     pub(super) fn protocol(endpoint: &Endpoint, url: &Url, why: &str) -> Self {
         let why = endpoint.hide_secrets(why);
         let message = format!("Unexpected answer from {}: {why}", shown(url));
-        Self { category: "protocol", message }
+        Self { category: Category::Protocol, message }
     }
 
     pub(super) fn bad_key(endpoint: &Endpoint) -> Self {
@@ -84,7 +87,7 @@ impl Failure {
             endpoint.shown_base(),
             endpoint.key_name
         );
-        Self { category: "auth", message }
+        Self { category: Category::Auth, message }
     }
 }
 
@@ -123,12 +126,12 @@ pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
         return Trouble { failure: Failure { category, message }, retry };
     }
     let category = match classify(400, &explanation).0 {
-        "bad_input" => "upstream_unavailable",
+        Category::BadInput => Category::UpstreamUnavailable,
         category => category,
     };
     let message = format!("Error from {} in its answer: {said}", shown(url));
     let retry = match category {
-        "upstream_unavailable" | "rate_limit" => Retry::After(None),
+        Category::UpstreamUnavailable | Category::RateLimit => Retry::After(None),
         _ => Retry::Never,
     };
     Trouble { failure: Failure { category, message }, retry }
@@ -148,48 +151,22 @@ fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {
 }
 
 /// The category, and whether the same request may be taken later.
-fn classify(status: u16, explanation: &Explanation) -> (&'static str, bool) {
-    let says = |words: &[&str]| {
-        let text = explanation.text.to_lowercase();
-        words.iter().any(|word| text.contains(word) || explanation.code.contains(word))
+fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
+    let words = format!("{} {}", explanation.text, explanation.code);
+    let category = match Category::classify(Some(status.into()), &words) {
+        // An endpoint keeps no conversations that it could have lost.
+        Category::SessionLost => Category::BadInput,
+        category => category.or(Category::Protocol),
     };
-    match status {
-        401 | 403 => ("auth", false),
+    let may_retry = match status {
         // Nothing but money mends this one.
-        429 if says(&["insufficient_quota"]) => ("rate_limit", false),
-        429 => ("rate_limit", true),
-        413 => ("prompt_too_large", false),
-        _ if says(&TOO_LARGE) && !(500..600).contains(&status) => ("prompt_too_large", false),
-        // llama.cpp answers 500 to a prompt that does not fit.
-        500 if says(&["exceed_context_size", "available context size"]) => {
-            ("prompt_too_large", false)
-        }
-        500..=599 => ("upstream_unavailable", true),
-        408 => ("timeout", true),
-        404 if says(&["model"]) => ("model_unavailable", false),
-        400 | 422 if says(&["model_not_found", "invalid model", "model does not exist"]) => {
-            ("model_unavailable", false)
-        }
-        402 | 451 => ("rejected", false),
-        _ if says(&["content_filter", "content policy", "content management policy"]) => {
-            ("rejected", false)
-        }
-        400..=499 => ("bad_input", false),
-        300..=399 => ("bad_input", false),
-        _ => ("protocol", false),
-    }
+        429 => !words.contains("insufficient_quota"),
+        408 => true,
+        500..=599 => category != Category::PromptTooLarge,
+        _ => false,
+    };
+    (category, may_retry)
 }
-
-const TOO_LARGE: [&str; 8] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-];
 
 /// What a provider says about its refusal, whatever shape it has.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! Always true: what stands for a whole session is a whole answer. A conversation that is too
 //! much for the endpoint is summarised with its long parts cut in the middle.
 
+use wire::Category;
+
 use super::Session;
 use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage};
 use crate::native::models::Chosen;
@@ -34,7 +36,7 @@ pub(super) async fn make(
         }
     }
     Err(last.unwrap_or_else(|| Failure {
-        category: "internal",
+        category: Category::Internal,
         message: "The session cannot be summarised.".to_owned(),
     }))
 }
@@ -67,7 +69,7 @@ async fn ask(
     }
     let useless = |how| {
         let message = format!("The model gave a summary that {how}; nothing was left out.");
-        Err(Failure { category: "protocol", message })
+        Err(Failure { category: Category::Protocol, message })
     };
     match summary.trim() {
         "" => useless("is empty"),

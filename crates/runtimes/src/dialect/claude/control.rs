@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use wire::{Category, Fault};
 
-use super::super::{Category, Failure, Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
+use super::super::{Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
 use super::Flavour;
-use crate::trouble;
 use crate::update::{Command, CommandInput, Severity, Update};
 
 /// What a conversation begins with.
@@ -104,7 +104,7 @@ impl Control {
         line: &Value,
         flavour: &mut Flavour,
         out: &mut Vec<Said>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Fault> {
         let response = &line["response"];
         let about = match response["request_id"].as_str() {
             Some(id) => self.waiting.remove(id),
@@ -169,18 +169,13 @@ fn is_welcome(response: &Value) -> bool {
     !is_refusal && (body.is_object() || (is_success && body.is_null()))
 }
 
-fn refusal(response: &Value) -> Failure {
+fn refusal(response: &Value) -> Fault {
     let error = &response["error"];
     let words = match error.as_str().or_else(|| error["message"].as_str()) {
         Some(words) => format!("the CLI refused the conversation: {words}"),
         None => "the CLI answered our greeting with something else".to_owned(),
     };
-    match trouble::failure(None, words) {
-        Failure { category: Category::Internal, message, .. } => {
-            Failure::new(Category::Protocol, message)
-        }
-        failure => failure,
-    }
+    Fault::new(Category::classify(None, &words).or(Category::Protocol), words)
 }
 
 /// A request of the CLI that nobody here can meet.

@@ -4,10 +4,10 @@
 //! why the CLI says it stopped, and what it put into messages instead of an answer.
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
-use super::super::{Category, Ending, Failure, StopReason};
+use super::super::{Ending, StopReason};
 use super::Turn;
-use crate::trouble;
 
 /// How a turn ends, and what is to be said about that.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Verdict {
         Self { ending: Ending::Stopped(reason), explains: None }
     }
 
-    pub(super) fn failed(failure: Failure) -> Self {
+    pub(super) fn failed(failure: Fault) -> Self {
         Self { ending: Ending::Failed(failure), explains: None }
     }
 
@@ -64,9 +64,9 @@ pub(super) fn of_result(result: &Value, turn: &mut Turn) -> Verdict {
     };
     Verdict::failed(match (subtype, why) {
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => {
-            Failure::new(Category::RateLimit, failure.message).remedy("raise the CLI's budget")
+            Fault::new(Category::RateLimit, failure.message).remedy("raise the CLI's budget")
         }
-        (_, "prompt_too_long") => Failure::new(Category::PromptTooLarge, failure.message),
+        (_, "prompt_too_long") => Fault::new(Category::PromptTooLarge, failure.message),
         _ => failure,
     })
 }
@@ -80,7 +80,7 @@ pub(super) fn stop_reason(reason: Option<&str>) -> StopReason {
 }
 
 /// The error that a message of the CLI's own tells, instead of the model's.
-pub(super) fn trouble_in(line: &Value) -> Option<Failure> {
+pub(super) fn trouble_in(line: &Value) -> Option<Fault> {
     let is_error = line["is_api_error_message"] == true || line["error"].is_string();
     if !is_error {
         return None;
@@ -103,11 +103,11 @@ pub(super) fn of_cut(line: &str) -> Option<Verdict> {
     }
     let why = "the CLI failed, and its last line was cut off";
     head.contains(r#""is_error":true"#)
-        .then(|| Verdict::failed(Failure::new(Category::Internal, why)))
+        .then(|| Verdict::failed(Fault::new(Category::Internal, why)))
 }
 
 /// What went wrong, in the CLI's words.
-fn words_of(result: &Value, trouble: Option<&Failure>) -> String {
+fn words_of(result: &Value, trouble: Option<&Fault>) -> String {
     // Notes of the CLI to itself.
     let is_plain = |text: &&str| !text.is_empty() && !text.starts_with("[ede_diagnostic]");
     let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -127,55 +127,29 @@ fn words_of(result: &Value, trouble: Option<&Failure>) -> String {
 }
 
 /// `about` is a line that says what kind of error it was.
-fn failure_of(about: &Value, words: String) -> Failure {
+fn failure_of(about: &Value, words: String) -> Fault {
     let words = match words.strip_prefix("[API Error: ").and_then(|w| w.strip_suffix(']')) {
         Some(inner) => inner.to_owned(),
         None => words,
     };
-    // Not among the known words: `--resume` with what is no id.
-    if words.contains("--resume requires a valid session") {
-        return Failure::new(Category::SessionLost, words);
-    }
-    let status = about["api_error_status"].as_u64().or_else(|| status_in(&words));
+    let told = words.strip_prefix("API Error: ").unwrap_or(&words);
     let kinds = ["error", "api_error", "api_error_type"].map(|name| about[name].as_str());
-    let kinds: Vec<&str> = kinds.into_iter().flatten().collect();
-    let by_kind = kinds.iter().find_map(|kind| category_of(kind));
-    let category = match trouble::category(status, &words) {
+    let category = match Category::classify(about["api_error_status"].as_u64(), told) {
         // A status that says nothing, and words that do not either.
-        Category::Internal | Category::BadInput => {
-            let by_words = trouble::category(None, &words);
-            match by_words {
-                Category::Internal => by_kind.unwrap_or(trouble::category(status, &words)),
-                by_words => by_words,
-            }
+        vague @ (Category::Internal | Category::BadInput) => {
+            kinds.into_iter().flatten().find_map(category_of).unwrap_or(vague)
         }
         category => category,
     };
-    Failure::new(category, words)
-}
-
-/// `401 …`, as providers' errors often begin.
-fn status_in(words: &str) -> Option<u64> {
-    let words = words.strip_prefix("API Error: ").unwrap_or(words);
-    let first = words.split_whitespace().next()?;
-    first.parse().ok().filter(|status| (400..600).contains(status))
+    Fault::new(category, words)
 }
 
 /// The names that Claude Code has for errors.
 fn category_of(kind: &str) -> Option<Category> {
-    Some(match kind {
-        "authentication_failed"
-        | "oauth_org_not_allowed"
-        | "account_on_hold"
-        | "verification_required"
-        | "authentication_error"
-        | "permission_error" => Category::Auth,
-        "rate_limit" | "rate_limit_error" | "billing_error" => Category::RateLimit,
-        "model_not_found" => Category::ModelUnavailable,
-        "overloaded" | "overloaded_error" | "server_error" | "api_error" | "connection_failed" => {
-            Category::UpstreamUnavailable
-        }
-        "invalid_request" | "invalid_request_error" => Category::BadInput,
-        _ => return None,
-    })
+    let category = match kind {
+        // It begins its sentences like this, too.
+        "api_error" => Category::UpstreamUnavailable,
+        kind => Category::classify(None, kind),
+    };
+    (category != Category::Internal).then_some(category)
 }

@@ -128,7 +128,7 @@ fn a_result_that_was_cut_off_still_ends_the_turn_well() {
 
 #[test]
 fn errors_have_their_category_and_are_no_answer() {
-    use crate::dialect::Category::{
+    use wire::Category::{
         Auth, BadInput, ModelUnavailable, RateLimit, SessionLost, UpstreamUnavailable,
     };
     let expected = [

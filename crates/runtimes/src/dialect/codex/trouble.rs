@@ -4,24 +4,11 @@
 //! provider's JSON.
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
 use super::plain;
-use crate::dialect::{Category, Ending, Exit, Failure, StopReason};
+use crate::dialect::{Ending, Exit, StopReason};
 use crate::dialect::{json, stderr};
-use crate::trouble;
-
-/// Sentences of Codex's own.
-const SIGNS: [(&str, Category); 9] = [
-    ("high demand", Category::UpstreamUnavailable),
-    ("at capacity", Category::UpstreamUnavailable),
-    ("missing environment variable", Category::Auth),
-    ("usage limit", Category::RateLimit),
-    ("not inside a trusted directory", Category::BadInput),
-    ("not supported when using codex", Category::ModelUnavailable),
-    ("thread not found", Category::SessionLost),
-    ("invalid thread id", Category::SessionLost),
-    ("invalid session id", Category::SessionLost),
-];
 
 /// Said on stderr whenever stdin is no terminal.
 const STDIN_NOTE: &str = "Reading additional input from stdin...";
@@ -38,23 +25,17 @@ pub(in crate::dialect) fn ending(message: &str, kind: &Value) -> Ending {
 }
 
 /// `kind` is the app server's `codexErrorInfo`, or null.
-pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Failure {
+pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Fault {
     let inner = json::parse_or_null(message);
     let message = inner["error"]["message"].as_str().unwrap_or(message);
     let message = if message.is_empty() { "the turn failed" } else { message };
-    let category = by_kind(kind, message).unwrap_or_else(|| by_words(message));
-    Failure::new(category, message)
+    let category = by_kind(kind, message).unwrap_or_else(|| Category::classify(None, message));
+    Fault::new(category, message)
 }
 
 /// Why the process ended before it had answered.
-pub(in crate::dialect) fn died(exit: &Exit) -> Failure {
-    let lines = exit.stderr.lines().filter(|line| line.trim() != STDIN_NOTE);
-    let stderr = lines.collect::<Vec<_>>().join("\n");
-    let failure = stderr::failure(&Exit { stderr, ..exit.clone() });
-    match by_words(&failure.message) {
-        Category::Internal => failure,
-        category => Failure { category, ..failure },
-    }
+pub(in crate::dialect) fn died(exit: &Exit) -> Fault {
+    stderr::failure_among(exit, &[STDIN_NOTE])
 }
 
 fn by_kind(kind: &Value, message: &str) -> Option<Category> {
@@ -80,25 +61,13 @@ fn by_kind(kind: &Value, message: &str) -> Option<Category> {
             Some(Category::Rejected)
         }
         // Too broad a word: the sentence may say that the prompt is too long.
-        "badrequest" => Some(trouble::category(Some(400), message)),
+        "badrequest" => Some(Category::classify(Some(400), message)),
         "httpconnectionfailed"
         | "responsestreamconnectionfailed"
         | "responsestreamdisconnected"
-        | "responsetoomanyfailedattempts" => match status {
-            Some(_) => Some(trouble::category(status, message)),
-            None => match by_words(message) {
-                Category::Internal => Some(Category::UpstreamUnavailable),
-                category => Some(category),
-            },
-        },
+        | "responsetoomanyfailedattempts" => {
+            Some(Category::classify(status, message).or(Category::UpstreamUnavailable))
+        }
         _ => None,
-    }
-}
-
-fn by_words(message: &str) -> Category {
-    let text = message.to_lowercase();
-    match SIGNS.iter().find(|(words, _)| text.contains(words)) {
-        Some((_, category)) => *category,
-        None => trouble::category(stderr::status_in(message), message),
     }
 }

@@ -1,10 +1,9 @@
 //! The handshake, and the thread that comes of it.
 
 use serde_json::{Map, Value, json};
+use wire::{Category, Fault};
 
-use super::super::{
-    Category, Ending, Failure, Model, Opened, Opening, PermissionMode, Said, Usage, Wish,
-};
+use super::super::{Ending, Model, Opened, Opening, PermissionMode, Said, Usage, Wish};
 use super::{CodexAppServer, Request};
 
 /// Pages of the list of models that are asked for.
@@ -131,7 +130,7 @@ impl CodexAppServer {
     /// `before` is what the thread had used so far, if it is known.
     pub(super) fn opened(&mut self, result: &Value, before: Option<Usage>, out: &mut Vec<Said>) {
         let Some(id) = result["thread"]["id"].as_str() else {
-            let failure = Failure::new(Category::Protocol, "Codex opened a thread without an id");
+            let failure = Fault::new(Category::Protocol, "Codex opened a thread without an id");
             return self.refuse(failure, out);
         };
         self.opening = None;
@@ -146,7 +145,7 @@ impl CodexAppServer {
     }
 
     /// The thread cannot be had, and no turn either.
-    pub(super) fn refuse(&mut self, failure: Failure, out: &mut Vec<Said>) {
+    pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<Said>) {
         self.opening = None;
         self.waiting = None;
         self.refusal = Some(failure.clone());
@@ -177,10 +176,10 @@ impl CodexAppServer {
 
 /// A resume that was refused: whatever the reason, there is no conversation to go on with,
 /// unless it is a reason that would hold for any.
-pub(super) fn lost(failure: Failure) -> Failure {
+pub(super) fn lost(failure: Fault) -> Fault {
     match failure.category {
         Category::Internal | Category::BadInput | Category::ModelUnavailable => {
-            Failure { category: Category::SessionLost, ..failure }
+            Fault { category: Category::SessionLost, ..failure }
         }
         _ => failure,
     }

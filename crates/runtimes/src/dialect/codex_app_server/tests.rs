@@ -4,13 +4,14 @@ mod driven;
 mod opened;
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Answer, AskKind, Category, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode,
-    Prompt, Said, StopReason, Wish,
+    Answer, AskKind, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode, Prompt,
+    Said, StopReason, Wish,
 };
 use super::CodexAppServer;
 use crate::update::{PlanStatus, Update};

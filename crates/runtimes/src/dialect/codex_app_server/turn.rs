@@ -1,11 +1,12 @@
 //! One turn: started, told of, interrupted and ended.
 
 use serde_json::{Map, Value, json};
+use wire::{Category, Fault};
 
 use super::super::codex::items::{self, Item, Phase};
 use super::super::codex::texts::Voice;
 use super::super::codex::{trouble, usage};
-use super::super::{Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd, Usage};
+use super::super::{Ending, Prompt, Said, StopReason, TurnEnd, Usage};
 use super::{CodexAppServer, Request};
 use crate::tools;
 use crate::update::{Call, Compaction, CompactionStatus, Severity, Update};
@@ -169,7 +170,7 @@ impl CodexAppServer {
     }
 
     /// The end of a turn, of which only the beginning could be read.
-    pub(super) fn skipped_end(&mut self, params: &Value, failure: Failure, out: &mut Vec<Said>) {
+    pub(super) fn skipped_end(&mut self, params: &Value, failure: Fault, out: &mut Vec<Said>) {
         let thread = params["threadId"].as_str();
         let is_foreign = thread.is_some() && thread != self.thread.as_deref();
         let told = &params["turn"];
@@ -354,7 +355,7 @@ fn ending(told: &Value, turn: &mut Turn) -> Ending {
         (None, None) if told["status"].is_null() => Ending::Stopped(StopReason::EndTurn),
         (_, None) => {
             let message = format!("Codex ended the turn with the status {}", told["status"]);
-            Ending::Failed(Failure::new(Category::Protocol, message))
+            Ending::Failed(Fault::new(Category::Protocol, message))
         }
     }
 }

@@ -1,12 +1,13 @@
 //! `codex exec`, against what the real one printed.
 
 use serde_json::Value;
+use wire::Category;
 
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Category, Dialect, DialectName, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd,
+    Dialect, DialectName, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd,
 };
 use super::CodexExec;
 use crate::update::{PlanStatus, Status, Update};

@@ -1,12 +1,13 @@
 //! Cursor Agent, as it is documented.
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::Cursor;
 use crate::dialect::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use crate::dialect::{Category, Dialect, DialectName, Ending, Exit, Prompt, Said, StopReason};
+use crate::dialect::{Dialect, DialectName, Ending, Exit, Prompt, Said, StopReason};
 use crate::update::{Call, Status, Update};
 
 const DIALECT: DialectName = DialectName::CursorStreamJson;

@@ -3,8 +3,8 @@
 //! A provider's HTTP status comes out modulo 256 (401 as 145); the CLI's own troubles have
 //! codes of their own.
 
-use super::super::{Category, Ending, Exit, Failure, StopReason, stderr};
-use crate::trouble;
+use super::super::{Ending, Exit, StopReason, stderr};
+use wire::{Category, Fault};
 
 const TRUST_REMEDY: &str =
     "trust this folder in Gemini CLI, or set GEMINI_CLI_TRUST_WORKSPACE=true";
@@ -28,18 +28,18 @@ pub(super) fn ending(exit: &Exit, error: Option<String>) -> Ending {
 }
 
 /// A failure with the category that the exit code tells.
-pub(super) fn clarified(failure: Failure, exit: &Exit) -> Failure {
+pub(super) fn clarified(failure: Fault, exit: &Exit) -> Fault {
     // A session that is not there is bad input to Gemini CLI.
     if failure.category == Category::SessionLost {
         return failure;
     }
-    let category = |category| Failure { category, ..failure.clone() };
+    let category = |category| Fault { category, ..failure.clone() };
     match exit.code {
         Some(41) => category(Category::Auth).remedy(AUTH_REMEDY),
         Some(42 | 52) => category(Category::BadInput),
         Some(55) => category(Category::Rejected).remedy(TRUST_REMEDY),
         Some(code) => match status_of(code) {
-            Some(status) => category(trouble::category(Some(status), &failure.message)),
+            Some(status) => category(Category::classify(Some(status), &failure.message)),
             None => failure,
         },
         None => failure,

@@ -1,11 +1,12 @@
 //! Recordings of the two Kimis and of Vibe.
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
-use super::super::{Category, DialectName, Ending, Exit, Said, StopReason};
+use super::super::{DialectName, Ending, Exit, Said, StopReason};
 
 const NAME: DialectName = DialectName::OpenaiJson;
 const CLIS: [&str; 3] = ["kimi-cli", "kimi-code", "vibe"];

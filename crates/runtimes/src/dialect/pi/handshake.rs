@@ -4,10 +4,10 @@
 //! believed only when the state shows messages.
 
 use serde_json::{Value, json};
+use wire::{Category, Fault};
 
-use super::super::{Category, Exit, Failure, Model, Opened, Opening, Said, Wish, stderr};
+use super::super::{Exit, Model, Opened, Opening, Said, Wish, stderr};
 use super::Commands;
-use crate::trouble;
 use crate::update::{Command, Severity, Update};
 
 #[derive(Debug, Default)]
@@ -160,17 +160,12 @@ impl Handshake {
     fn refused(&mut self, event: &Value, out: &mut Vec<Said>) {
         let error = event["error"].as_str();
         let message = error.unwrap_or("pi did not tell its state");
-        let failure = match trouble::failure(None, message) {
-            Failure { category: Category::Internal, message, .. } => {
-                Failure::new(Category::Protocol, message)
-            }
-            failure => failure,
-        };
-        self.give_up(&failure, out);
+        let category = Category::classify(None, message).or(Category::Protocol);
+        self.give_up(&Fault::new(category, message), out);
     }
 
     /// A conversation that is not open yet will not be.
-    pub(super) fn give_up(&mut self, failure: &Failure, out: &mut Vec<Said>) {
+    pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<Said>) {
         if std::mem::take(&mut self.is_opening) {
             out.push(Said::Lost(failure.clone()));
         }
@@ -178,7 +173,7 @@ impl Handshake {
 
     fn lose(&mut self, why: &str, out: &mut Vec<Said>) {
         self.is_opening = false;
-        out.push(Said::Lost(Failure::new(Category::SessionLost, why)));
+        out.push(Said::Lost(Fault::new(Category::SessionLost, why)));
     }
 
     /// Why the conversation that was to be resumed is not the one that is open.

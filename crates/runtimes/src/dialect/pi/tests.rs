@@ -3,13 +3,14 @@
 mod unrecorded;
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::super::testing::{
     check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
 };
 use super::super::{
-    Answer, AskKind, Category, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode,
-    Prompt, Said, StopReason, Wish,
+    Answer, AskKind, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode, Prompt,
+    Said, StopReason, Wish,
 };
 
 const NAME: DialectName = DialectName::PiRpc;

@@ -1,11 +1,9 @@
 //! When a turn runs, how it goes, and how it ended.
 
 use serde_json::Value;
+use wire::{Category, Fault};
 
-use super::super::{
-    Category, Ending, Exit, Failure, StopReason, TurnEnd, Usage, counts, json, stderr,
-};
-use crate::trouble;
+use super::super::{Ending, Exit, StopReason, TurnEnd, Usage, counts, json, stderr};
 use crate::update::Cost;
 
 #[derive(Debug, Default)]
@@ -148,7 +146,7 @@ impl Turn {
         if self.prompt.as_deref() == Some(id) {
             if !is_good {
                 let error = event["error"].as_str().unwrap_or("pi refused the prompt");
-                self.last = Some(Ending::Failed(trouble::failure(None, error)));
+                self.last = Some(Ending::Failed(Fault::from_words(error)));
                 return Heard::End;
             }
             let is_silent = self.is_command && !self.is_agent_running && self.last.is_none();
@@ -188,7 +186,7 @@ impl Turn {
     }
 
     /// Ends a turn that runs because nothing more can be known of it.
-    pub(super) fn fail(&mut self, failure: Failure) -> Option<TurnEnd> {
+    pub(super) fn fail(&mut self, failure: Fault) -> Option<TurnEnd> {
         self.last = Some(Ending::Failed(failure));
         self.end()
     }
@@ -207,8 +205,7 @@ impl Turn {
 }
 
 /// Reads `429: {"message":"…"}`, or a sentence.
-pub(super) fn failure_of(error: &str) -> Failure {
-    let status = stderr::status_in(error);
+pub(super) fn failure_of(error: &str) -> Fault {
     let json = error.split_once(": ").map_or(error, |(_, json)| json);
     let json = json::parse_or_null(json);
     let texts = [&json["message"], &json["error"]["message"]];
@@ -216,7 +213,7 @@ pub(super) fn failure_of(error: &str) -> Failure {
     // What Node says of a stream that was dropped.
     if text == "terminated" {
         let message = "the connection to the model was lost (terminated)";
-        return Failure::new(Category::UpstreamUnavailable, message);
+        return Fault::new(Category::UpstreamUnavailable, message);
     }
-    trouble::failure(status, text)
+    Fault::new(Category::classify(None, error), text)
 }

@@ -1,7 +1,8 @@
 //! Messages of CLIs as they were recorded.
 
-use super::super::{Category, Exit};
-use super::{failure, status_in};
+use super::super::Exit;
+use super::failure;
+use wire::Category;
 
 fn exit(stderr: &str) -> Exit {
     Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }
@@ -35,21 +36,4 @@ fn without_an_error_it_is_the_end_of_stderr() {
     assert_eq!(said.category, Category::Auth);
     assert!(said.message.contains("exit code 1"), "{}", said.message);
     assert_eq!(failure(&exit("")).category, Category::ProcessExit);
-}
-
-#[test]
-fn a_status_is_told_from_other_numbers() {
-    for (text, status) in [
-        ("429: {\"message\":\"slow down\"}", Some(429)),
-        ("Error code: 401 - {'error': 1}", Some(401)),
-        ("provider.auth_error: 401 Incorrect", Some(401)),
-        ("Attempt 1 failed with status 500. Retrying", Some(500)),
-        ("{\"error\":{\"code\":503,\"message\":\"busy\"}}", Some(503)),
-        ("maximum context length is 400000 tokens", None),
-        ("wrote 512 lines", None),
-        ("é4", None),
-        ("", None),
-    ] {
-        assert_eq!(status_in(text), status, "{text}");
-    }
 }

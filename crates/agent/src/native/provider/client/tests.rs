@@ -61,7 +61,7 @@ fn a_key_goes_where_it_belongs_and_only_if_there_is_one() {
     assert_eq!(sent.get("authorization"), None);
 
     endpoint.key = Some(Secret::new("with\nbreak"));
-    assert_eq!(headers(&endpoint).unwrap_err().category, "auth");
+    assert_eq!(headers(&endpoint).unwrap_err().category.as_str(), "auth");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What is said to the CLI over its stdin.
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::{DIALECT, all, ends};
 use crate::dialect::testing::check;
 use crate::dialect::{
-    Answer, Ask, AskKind, Category, Dialect, Ending, Image, Opening, PermissionMode, Prompt, Said,
+    Answer, Ask, AskKind, Dialect, Ending, Image, Opening, PermissionMode, Prompt, Said,
     StopReason, Wish,
 };
 use crate::update::{Content, Update};

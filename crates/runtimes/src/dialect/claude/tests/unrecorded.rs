@@ -1,10 +1,11 @@
 //! What no recording shows: other versions, other tools, unlucky orders.
 
 use serde_json::{Value, json};
+use wire::Category;
 
 use super::{DIALECT, calls, ends};
 use crate::dialect::testing::{check, text_of, translate, turn_ends};
-use crate::dialect::{Category, Ending, Exit, Opening, Prompt, Said, StopReason};
+use crate::dialect::{Ending, Exit, Opening, Prompt, Said, StopReason};
 use crate::update::{Block, Content, Status, Update};
 
 fn lines(lines: &[Value]) -> Vec<Said> {

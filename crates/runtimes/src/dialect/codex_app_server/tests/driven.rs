@@ -2,6 +2,7 @@
 //! recorded client wrote, and understand what the real server answered.
 
 use std::path::Path;
+use wire::Category;
 
 use super::*;
 use crate::update::Status;

@@ -1,6 +1,7 @@
 //! The handshake, and what turns are started with.
 
 use super::*;
+use wire::Category;
 
 #[test]
 fn the_thread_is_opened_with_what_the_session_wants() {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::update::{Status, Update};
+use wire::Category;
 
 #[test]
 fn a_result_may_be_anything() {
