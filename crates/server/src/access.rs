@@ -14,7 +14,7 @@ use crate::daemon::Settings;
 use crate::guard::Guard;
 use crate::login::Login;
 use crate::principal::{Principal, Role};
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 use crate::tokens::{NewToken, TokenInfo, Tokens, TokensError};
 
 #[derive(Debug, Clone)]
@@ -169,9 +169,9 @@ impl From<TokensError> for Problem {
         let said = error.to_string();
         match error {
             TokensError::NoSuch(_) => Self::not_found(said),
-            TokensError::Taken(_) => Self::conflict("name-taken", "the name is taken").detail(said),
+            TokensError::Taken(_) => Self::of(kinds::NAME_TAKEN).detail(said),
             TokensError::BadName(_) | TokensError::Admin => Self::bad_request(said),
-            TokensError::Full => Self::conflict("too-many-tokens", said),
+            TokensError::Full => Self::of(kinds::TOO_MANY_TOKENS).detail(said),
             _ => Self::internal(said),
         }
     }

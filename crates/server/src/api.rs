@@ -21,7 +21,6 @@ mod options;
 mod pending;
 mod permissions;
 mod prompt;
-mod refusal;
 mod session;
 mod start;
 mod telling;
@@ -37,7 +36,7 @@ use utoipa_axum::routes;
 
 use crate::attachments::Attachments;
 use crate::daemon::Daemon;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 pub(crate) use agents::Found;
 pub(crate) use enclosed::uri;
@@ -130,8 +129,8 @@ pub(crate) fn digest(request: &impl serde::Serialize) -> String {
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash)
 }
 
-fn other_request() -> Problem {
-    Problem::conflict("idempotency-conflict", "this request id was used for something else")
+pub(crate) fn other_request() -> Problem {
+    Problem::of(kinds::IDEMPOTENCY_CONFLICT)
         .remedy("use a new `clientRequestId` for every new request")
 }
 

@@ -17,13 +17,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use sessions::places::Places;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 pub(crate) use name::{mime_type, on_disk as name_on_disk, shown as shown_name};
 pub(crate) use upload::Upload;
 
@@ -84,18 +83,12 @@ impl From<AttachmentError> for Problem {
                 Self::not_found(detail)
             }
             AttachmentError::BadName(_) => Self::bad_request(detail),
-            AttachmentError::TooLarge => {
-                let title = "the file is too large";
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", title).detail(detail)
-            }
-            AttachmentError::Full => {
-                Self::conflict("attachments-full", "the session has no room for more files")
-                    .detail(detail)
-                    .remedy("delete some of its attachments")
-            }
+            AttachmentError::TooLarge => Self::of(kinds::FILE_TOO_LARGE).detail(detail),
+            AttachmentError::Full => Self::of(kinds::ATTACHMENTS_FULL)
+                .detail(detail)
+                .remedy("delete some of its attachments"),
             AttachmentError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
-                let status = StatusCode::INSUFFICIENT_STORAGE;
-                Self::new(status, "disk-full", "the disk is full").detail(detail)
+                Self::of(kinds::DISK_FULL).detail(detail)
             }
             AttachmentError::Io { .. } => Self::internal(detail),
         }

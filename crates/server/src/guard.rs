@@ -33,7 +33,7 @@ use crate::limits::ByteQuota;
 use crate::metrics::Metrics;
 use crate::page_name::PageName;
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserToken, Tokens};
 pub use arrival::{Activity, Arrival, Busy, Peer};
 pub(crate) use caller::{CookieName, HostName, LoginCookies};
@@ -360,26 +360,14 @@ impl Allowed {
 
 fn check_shape(parts: &Parts) -> Result<(), Problem> {
     if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
-        return Err(Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "this method is not served",
-        ));
+        return Err(Problem::of(kinds::METHOD_NOT_SERVED));
     }
     if parts.headers.len() > MAX_HEADERS {
-        return Err(Problem::new(
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "headers-too-large",
-            "the request has too many header fields",
-        ));
+        return Err(Problem::of(kinds::HEADERS_TOO_LARGE));
     }
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > MAX_TARGET_BYTES {
-        return Err(Problem::new(
-            StatusCode::URI_TOO_LONG,
-            "target-too-long",
-            "the request's address is too long",
-        ));
+        return Err(Problem::of(kinds::TARGET_TOO_LONG));
     }
     Ok(())
 }
@@ -400,15 +388,14 @@ fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
 
 /// A page that has the login's secret can do something about it.
 fn unproved() -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "login-unproved", "the page has to prove its login")
+    Problem::of(kinds::LOGIN_UNPROVED)
         .detail("a login's cookie is taken with a pass only, which its page gets for a proof")
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
 /// What a tab does something about that is still open at a name that the page had before.
 fn moved() -> Problem {
-    let title = "the page has another name since the daemon was started again";
-    Problem::new(StatusCode::UNAUTHORIZED, "page-moved", title)
+    Problem::of(kinds::PAGE_MOVED)
         .remedy("load the page again, or open a new link; `switchyard token login` prints one")
 }
 
@@ -416,7 +403,7 @@ fn moved() -> Problem {
 fn address(page: &str, parts: &Parts) -> Result<HeaderValue, Problem> {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     let there = HeaderValue::try_from(format!("http://{page}{target}"));
-    there.map_err(|error| Problem::internal(error.to_string()))
+    there.map_err(Problem::internal)
 }
 
 /// Refuses to make anything of a login where others may have listened before us.
@@ -442,7 +429,7 @@ pub(crate) fn is_upgrade(parts: &Parts) -> bool {
 }
 
 fn too_many(retry_after: u32) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-failures", "too many wrong tokens")
+    Problem::of(kinds::TOO_MANY_FAILURES)
         .detail("from this address; who comes with a valid token or login is let in all the same")
         .retry_after(retry_after)
 }

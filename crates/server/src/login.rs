@@ -30,7 +30,7 @@ use utoipa_axum::routes;
 use crate::api::input::Body;
 use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserLogin, BrowserToken, Sum, TokensError, sum};
 use codes::{Codes, Redeemed};
 
@@ -334,7 +334,7 @@ async fn come_over(
     Body(proved): Body<ProofRequest>,
 ) -> Result<StatusCode, Problem> {
     let there = login.guard.moved_to(&browser.host);
-    let there = there.ok_or_else(|| Problem::conflict("not-moved", "the page has not moved"))?;
+    let there = there.ok_or_else(|| Problem::of(kinds::NOT_MOVED))?;
     let (key, address) = (sum(&browser.token.login.tab), way(&browser.host, &there));
     let nonce = login.redeem(&browser, (&key, &address), &proved)?;
     let code = proof(&key, Side::Code, &address, &nonce, &proved.nonce);

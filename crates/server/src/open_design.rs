@@ -13,7 +13,6 @@ mod agents;
 mod asked;
 mod begin;
 mod body;
-mod codes;
 mod conversation;
 mod events;
 mod files;
@@ -34,6 +33,7 @@ mod words;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::map_response;
 use axum::routing::{get, post};
 
 use crate::daemon::Daemon;
@@ -75,5 +75,6 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/chat", post(events::chat))
         .route("/api/upload", post(uploads::upload_images))
         .route("/api/projects/{id}/upload", post(uploads::upload_files))
+        .layer(map_response(refusal::in_shape))
         .with_state(runs)
 }

@@ -1,18 +1,27 @@
 //! Errors as HTTP clients see them: `application/problem+json` with a stable type.
+//!
+//! In: a kind of [`kinds`], and words. Out: a response, which also has the problem itself in its
+//! extensions, for whoever tells it in another shape.
+
+pub(crate) mod kinds;
+mod refusals;
 
 use std::num::NonZeroU32;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde_json::Value;
+
+pub(crate) use kinds::ProblemKind;
 
 /// Why a request was not served, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Problem {
     /// `urn:switchyard:problem:…`; does not change between versions.
     #[serde(rename = "type")]
-    pub kind: String,
-    pub title: String,
+    pub kind: &'static str,
+    pub title: &'static str,
     pub status: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -25,18 +34,25 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub process: Option<NonZeroU32>,
+    /// Open Design's code for it.
+    #[serde(skip)]
+    pub(crate) open_design: &'static str,
+    #[serde(skip)]
+    pub(crate) details: Option<Box<Value>>,
 }
 
 impl Problem {
-    pub fn new(status: StatusCode, slug: &str, title: impl Into<String>) -> Self {
+    pub(crate) fn of(kind: ProblemKind) -> Self {
         Self {
-            kind: format!("urn:switchyard:problem:{slug}"),
-            title: title.into(),
-            status: status.as_u16(),
+            kind: kind.urn,
+            title: kind.title,
+            status: kind.status,
             detail: None,
             remedy: None,
             retry_after: None,
             process: None,
+            open_design: kind.open_design,
+            details: None,
         }
     }
 
@@ -58,33 +74,41 @@ impl Problem {
         self
     }
 
+    /// What can be said of it beside the words, to clients of Open Design's API.
+    #[must_use]
+    pub(crate) fn details(mut self, details: Value) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad-input", "the request cannot be understood")
-            .detail(detail)
+        Self::of(kinds::BAD_INPUT).detail(detail)
     }
 
     pub fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid token is needed")
+        Self::of(kinds::UNAUTHORIZED)
             .remedy("send `Authorization: Bearer TOKEN`; `switchyard token show` prints one")
     }
 
     pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "forbidden", "this is not allowed").detail(detail)
+        Self::of(kinds::FORBIDDEN).detail(detail)
     }
 
     pub fn not_found(what: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "there is no such thing").detail(what)
+        Self::of(kinds::NOT_FOUND).detail(what)
     }
 
-    pub fn conflict(slug: &str, title: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, slug, title)
-    }
-
-    pub fn internal(detail: impl Into<String>) -> Self {
-        let detail = detail.into();
+    pub fn internal(detail: impl ToString) -> Self {
+        let detail = detail.to_string();
         tracing::error!(detail, "a request failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong here")
-            .detail(detail)
+        Self::of(kinds::INTERNAL).detail(detail)
+    }
+}
+
+/// A task of ours that panicked.
+impl From<tokio::task::JoinError> for Problem {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::internal(error)
     }
 }
 
@@ -99,6 +123,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(self);
         response
     }
 }

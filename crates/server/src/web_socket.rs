@@ -34,7 +34,7 @@ impl Handshake {
             return Err(Problem::bad_request("this is no handshake of WebSocket version 13"));
         };
         let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
-        let accept = accept.map_err(|error| Problem::internal(error.to_string()))?;
+        let accept = accept.map_err(Problem::internal)?;
         let is_offered = |name: &&str| has_word(headers, &header::SEC_WEBSOCKET_PROTOCOL, name);
         Ok(Some(Self { accept, protocol: protocols.iter().copied().find(is_offered) }))
     }

@@ -25,7 +25,7 @@ use super::web_socket;
 use crate::daemon::Daemon;
 use crate::limits::{ByteQuota, Reserved};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 use crate::web_socket::Handshake;
 
 const CONNECTION: HeaderName = HeaderName::from_static("acp-connection-id");
@@ -52,12 +52,10 @@ pub(super) async fn say(
     body: Bytes,
 ) -> Result<Response, Problem> {
     if !is_json(&headers) {
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Problem::new(status, "content-type", "`application/json` is needed"));
+        return Err(Problem::of(kinds::NO_JSON));
     }
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        let status = StatusCode::NOT_IMPLEMENTED;
-        return Err(Problem::new(status, "batch", "one message at a time, please"));
+        return Err(Problem::of(kinds::BATCH));
     }
     let message = Message::parse(body).map_err(|error| Problem::bad_request(error.to_string()))?;
     let Some(connection) = text_of(&headers, &CONNECTION) else {
@@ -70,10 +68,7 @@ pub(super) async fn say(
     match remote.say(&message, session).await {
         Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
         Err(NotTaken::Over) => Err(no_such_connection()),
-        Err(NotTaken::TooMuch) => {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            Err(Problem::new(status, "too-many-requests", "too many requests wait").retry_after(1))
-        }
+        Err(NotTaken::TooMuch) => Err(Problem::of(kinds::TOO_MANY_REQUESTS).retry_after(1)),
     }
 }
 
@@ -89,10 +84,7 @@ async fn introduce(
     }
     // Without its answer the client has no connection, also when it leaves before it.
     let Some(begun) = acp.remotes.open(&acp.daemon, principal, agent) else {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        return Err(
-            Problem::new(status, "too-many-connections", "too many connections").retry_after(10)
-        );
+        return Err(Problem::of(kinds::TOO_MANY_CONNECTIONS).retry_after(10));
     };
     let answer = match begun.remote().introduce(message).await {
         Ok(answer) => answer.await.ok(),
@@ -159,8 +151,7 @@ pub(super) async fn listen(
     let headers = request.headers();
     let accepts = text_of(headers, &header::ACCEPT).unwrap_or_default();
     if !accepts.contains("text/event-stream") {
-        let status = StatusCode::NOT_ACCEPTABLE;
-        return Err(Problem::new(status, "not-acceptable", "this is `text/event-stream`"));
+        return Err(Problem::of(kinds::NOT_ACCEPTABLE));
     }
     let Some(connection) = text_of(headers, &CONNECTION) else {
         return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
@@ -173,7 +164,7 @@ pub(super) async fn listen(
     let cursor = text_of(headers, &HeaderName::from_static("last-event-id"));
     let cursor = cursor.map(|id| id.parse().unwrap_or(u64::MAX - 1));
     let Some(reader) = stream.read(cursor) else {
-        return Err(Problem::conflict("busy", "this stream has a reader already"));
+        return Err(Problem::of(kinds::STREAM_BUSY));
     };
     Ok(frames(remote, reader).into_response())
 }

@@ -18,7 +18,7 @@ use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
 use crate::limits::patient;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Bytes of a file that are in memory at once.
 const CHUNK: usize = 64 << 10;
@@ -72,12 +72,8 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let essence = said.map(|said| said.split(';').next().unwrap_or_default().trim());
     match essence {
         Some(essence) if !essence.eq_ignore_ascii_case("application/json") => Ok(()),
-        _ => {
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            let title = "a body of this type is not accepted";
-            Err(Problem::new(status, "unsupported-media-type", title)
-                .remedy("send the bytes with `Content-Type: application/octet-stream`"))
-        }
+        _ => Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE)
+            .remedy("send the bytes with `Content-Type: application/octet-stream`")),
     }
 }
 

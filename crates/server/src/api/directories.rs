@@ -105,7 +105,7 @@ pub(crate) async fn list(
     };
     match tokio::time::timeout(WITHIN, looking).await {
         Ok(Ok(list)) => list.map(Json).map_err(Problem::from),
-        Ok(Err(error)) => Err(Problem::internal(error.to_string())),
+        Ok(Err(error)) => Err(Problem::internal(error)),
         Err(_) => Err(Problem::not_found("the directory does not answer")),
     }
 }

@@ -122,7 +122,7 @@ async fn capabilities(daemon: &Daemon, session: SessionId) -> Result<AgentCapabi
         }
         Ok(Ok(session.offer().await?))
     };
-    let offer = daemon.desk.with(session, ask).await?.map_err(Problem::of_fault)?;
+    let offer = daemon.desk.with(session, ask).await??;
     Ok(offer.map(|offer| offer.capabilities).unwrap_or_default())
 }
 
@@ -132,8 +132,8 @@ async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec
         let mut bytes = Vec::new();
         file.take(size + 1).read_to_end(&mut bytes).map(|_| bytes)
     });
-    let bytes = reading.await.map_err(|error| Problem::internal(error.to_string()))?;
-    let bytes = bytes.map_err(|error| Problem::internal(error.to_string()))?;
+    let bytes = reading.await.map_err(Problem::internal)?;
+    let bytes = bytes.map_err(Problem::internal)?;
     // Somebody else has written to it.
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 == size))
 }

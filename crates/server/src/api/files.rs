@@ -104,7 +104,7 @@ pub(crate) async fn find(
     match found.await {
         Some(Ok(Ok(list))) => Ok(Json(list)),
         Some(Ok(Err(error))) => Err(Problem::not_found(error.to_string())),
-        Some(Err(error)) => Err(Problem::internal(error.to_string())),
+        Some(Err(error)) => Err(Problem::internal(error)),
         None => Ok(Json(FileList { files: Vec::new(), is_complete: false })),
     }
 }

@@ -7,12 +7,12 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Room for a prompt with images in it. The listener may take less.
 const MAX_JSON_BYTES: usize = 32 << 20;
@@ -86,21 +86,15 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
-    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-    Err(Problem::new(status, "unsupported-media-type", "a body of this type is not accepted")
-        .remedy("send `Content-Type: application/json`"))
+    Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE).remedy("send `Content-Type: application/json`"))
 }
 
 async fn whole(request: Request) -> Result<Bytes, Problem> {
     axum::body::to_bytes(request.into_body(), MAX_JSON_BYTES).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         match source.and_then(|source| source.downcast_ref::<LengthLimitError>()).is_some() {
-            true => Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body-too-large",
-                "the body is too large",
-            )
-            .detail(format!("at most {MAX_JSON_BYTES} bytes are taken here")),
+            true => Problem::of(kinds::BODY_TOO_LARGE)
+                .detail(format!("at most {MAX_JSON_BYTES} bytes are taken here")),
             false => Problem::bad_request("the body broke off"),
         }
     })
@@ -170,9 +164,7 @@ pub(crate) async fn no_such_route(request: Request) -> Problem {
 
 /// The route has other methods.
 pub(crate) async fn no_such_method(request: Request) -> Problem {
-    let title = "this method is not served here";
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", title)
-        .detail(format!("`{}` is not", request.method()))
+    Problem::of(kinds::METHOD_NOT_SERVED_HERE).detail(format!("`{}` is not", request.method()))
 }
 
 #[cfg(test)]

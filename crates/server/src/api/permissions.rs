@@ -21,7 +21,7 @@ use super::input::{At, Body};
 use super::pending::{self, Fate};
 use crate::daemon::{Daemon, shown};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Questions shown at once; whoever has more than this answers some first.
 const MAX_SHOWN: usize = 1000;
@@ -268,12 +268,9 @@ pub(crate) async fn answer(
     }
     match pending::fate(&daemon, &principal, record.id, request_id).await? {
         Fate::Unknown => Err(missing()),
-        Fate::Over => {
-            Err(Problem::conflict("not-pending", "nobody waits for this answer any more"))
-        }
+        Fate::Over => Err(Problem::of(kinds::NOT_PENDING)),
         Fate::Decided(decision) => {
-            Err(Problem::conflict("already-decided", "somebody else decided")
-                .detail(decision.in_words()))
+            Err(Problem::of(kinds::ALREADY_DECIDED).detail(decision.in_words()))
         }
     }
 }

@@ -18,7 +18,7 @@ use super::input::{At, Body, MaybeBody};
 use super::session::Session;
 use crate::daemon::{Daemon, shown};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// More is not a prompt but a program that has lost its way.
 const MAX_BLOCKS: usize = 256;
@@ -244,8 +244,7 @@ pub(crate) async fn drop_queued(
     match is_dropped {
         true => Ok(StatusCode::NO_CONTENT),
         false if record.active_turn == Some(turn) => {
-            Err(Problem::conflict("not-queued", "this turn runs already")
-                .remedy("cancel the session"))
+            Err(Problem::of(kinds::NOT_QUEUED).remedy("cancel the session"))
         }
         false => Err(missing()),
     }

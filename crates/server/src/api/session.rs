@@ -264,7 +264,7 @@ pub(crate) async fn create(
     let making = make(daemon.clone(), principal.clone(), request, order);
     // A client that leaves must not leave half a session behind.
     let made = task::spawn(making).await;
-    let (id, is_new) = made.map_err(|error| Problem::internal(error.to_string()))??;
+    let (id, is_new) = made.map_err(Problem::internal)??;
     let record = daemon.desk.record(id).await?;
     let session = Session::whole(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -414,7 +414,7 @@ pub(crate) async fn fork(
     let (desk, maker) = (daemon.desk.clone(), Some(principal.maker()));
     let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), maker).await };
     let forked = task::spawn(forking).await;
-    let id = forked.map_err(|error| Problem::internal(error.to_string()))??;
+    let id = forked.map_err(Problem::internal)??;
     let record = daemon.desk.record(id).await?;
     Ok(placed(StatusCode::CREATED, Session::of(&daemon, record).await))
 }

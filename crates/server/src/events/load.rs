@@ -12,7 +12,7 @@ use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{ByteQuota, Reserved};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind, kinds};
 
 /// Streams of events at a time. HTTP/2 has many on one connection, so the connections' limit
 /// does not bound them.
@@ -32,20 +32,32 @@ const MAX_IDLE_CLIENTS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Load {
-    streams: Arc<Semaphore>,
-    exports: Arc<Semaphore>,
-    transfers: Arc<Semaphore>,
+    all: Places,
     /// Large messages of ACP until they were dealt with.
     messages: Arc<ByteQuota>,
     /// By the names of their tokens.
     clients: Mutex<HashMap<String, Client>>,
 }
 
+/// Of everybody together, or of one client.
 #[derive(Debug, Clone)]
-struct Client {
+struct Places {
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new(streams: usize, exports: usize, transfers: usize) -> Self {
+        let [streams, exports, transfers] =
+            [streams, exports, transfers].map(|n| Arc::new(Semaphore::new(n)));
+        Self { streams, exports, transfers }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Client {
+    own: Places,
     lookups: Arc<Semaphore>,
     requests: RequestPlaces,
     budget: ReadBudget,
@@ -54,9 +66,7 @@ struct Client {
 impl Default for Load {
     fn default() -> Self {
         Self {
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
-            transfers: Arc::new(Semaphore::new(MAX_TRANSFERS)),
+            all: Places::new(MAX_STREAMS, MAX_EXPORTS, MAX_TRANSFERS),
             messages: Arc::default(),
             clients: Mutex::default(),
         }
@@ -73,20 +83,17 @@ pub(crate) struct LoadPlace {
 impl Load {
     /// A place for a stream of events.
     pub(super) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
-        let full = ("too-many-streams", "too many streams are open");
-        place(self.client(client).streams, &self.streams, full)
+        place(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
     }
 
     /// A place for a log that is written out.
     pub(crate) fn export(&self, client: &str) -> Result<LoadPlace, Problem> {
-        let full = ("too-many-exports", "too many logs are being exported");
-        place(self.client(client).exports, &self.exports, full)
+        place(self.client(client).own.exports, &self.all.exports, kinds::TOO_MANY_EXPORTS)
     }
 
     /// A place for a file that comes or goes.
     pub(crate) fn transfer(&self, client: &str) -> Result<LoadPlace, Problem> {
-        let full = ("too-many-transfers", "too many files are on their way");
-        place(self.client(client).transfers, &self.transfers, full)
+        place(self.client(client).own.transfers, &self.all.transfers, kinds::TOO_MANY_TRANSFERS)
     }
 
     /// Waits for a place to put a list together, or a page of something: all of them ask the
@@ -120,9 +127,7 @@ impl Load {
             clients.retain(|_, client| client.is_used());
         }
         let client = Client {
-            streams: Arc::new(Semaphore::new(MAX_STREAMS_EACH)),
-            exports: Arc::new(Semaphore::new(MAX_EXPORTS_EACH)),
-            transfers: Arc::new(Semaphore::new(MAX_TRANSFERS_EACH)),
+            own: Places::new(MAX_STREAMS_EACH, MAX_EXPORTS_EACH, MAX_TRANSFERS_EACH),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS_EACH)),
             requests: RequestPlaces::default(),
             budget: ReadBudget::default(),
@@ -134,7 +139,8 @@ impl Load {
 
 impl Client {
     fn is_used(&self) -> bool {
-        let places = [&self.streams, &self.exports, &self.transfers, &self.lookups];
+        let Places { streams, exports, transfers } = &self.own;
+        let places = [streams, exports, transfers, &self.lookups];
         self.budget.is_shared()
             || self.requests.is_shared()
             || places.iter().any(|places| Arc::strong_count(places) > 1)
@@ -144,14 +150,13 @@ impl Client {
 fn place(
     of_client: Arc<Semaphore>,
     of_all: &Arc<Semaphore>,
-    (slug, title): (&str, &str),
+    too_many: ProblemKind,
 ) -> Result<LoadPlace, Problem> {
-    let full =
-        |status| Problem::new(status, slug, title).retry_after(crate::limits::COME_BACK_SECONDS);
-    let of_client = of_client.try_acquire_owned();
-    let of_client = of_client.map_err(|_| full(StatusCode::TOO_MANY_REQUESTS))?;
+    let full = || Problem::of(too_many).retry_after(crate::limits::COME_BACK_SECONDS);
+    let of_client = of_client.try_acquire_owned().map_err(|_| full())?;
     let of_all = of_all.clone().try_acquire_owned();
-    let of_all = of_all.map_err(|_| full(StatusCode::SERVICE_UNAVAILABLE))?;
+    let status = StatusCode::SERVICE_UNAVAILABLE.as_u16();
+    let of_all = of_all.map_err(|_| Problem { status, ..full() })?;
     Ok(LoadPlace { _of_client: of_client, _of_all: of_all })
 }
 

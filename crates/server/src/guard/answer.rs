@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
 use crate::limits::{ByteQuota, COME_BACK_SECONDS, Reserved};
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Smaller ones are about as much as what else a request costs, of which there are only so many.
 const SMALL_BYTES: u64 = 4 << 10;
@@ -29,8 +28,7 @@ pub(super) fn keep(
     }
     let held = answers.reserve(name);
     if !held.take_whole(usize::try_from(n_bytes).unwrap_or(usize::MAX)) && !must_be_given {
-        let title = "too many answers wait to be read";
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
+        return Problem::of(kinds::NO_ROOM_FOR_ANSWER)
             .remedy("read those that were asked for first, one after the other")
             .retry_after(COME_BACK_SECONDS)
             .into_response();
@@ -82,6 +80,8 @@ impl HttpBody for Answer {
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
+
+    use axum::http::StatusCode;
 
     use super::*;
 

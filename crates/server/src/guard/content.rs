@@ -4,10 +4,10 @@
 //! one of these is refused unread, but where a form is what is wanted.
 
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, header};
 
 use super::routes::BodyKind;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 pub(super) fn check(parts: &Parts, has_body: bool, kind: BodyKind) -> Result<(), Problem> {
     let mut types = parts.headers.get_all(header::CONTENT_TYPE).iter();
@@ -26,12 +26,7 @@ pub(super) fn check(parts: &Parts, has_body: bool, kind: BodyKind) -> Result<(),
         BodyKind::Upload => "application/octet-stream, or the image's type",
         BodyKind::Form => "multipart/form-data",
     };
-    Err(Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported-media-type",
-        "a body of this type is not accepted",
-    )
-    .remedy(format!("send `Content-Type: {wanted}`")))
+    Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE).remedy(format!("send `Content-Type: {wanted}`")))
 }
 
 impl BodyKind {

@@ -8,11 +8,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use axum::http::StatusCode;
-
 use crate::limits::{CLIENT_PART, COME_BACK_SECONDS};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Also on a small listener: what a person's windows need.
 const LEAST_SHARE: usize = 16;
@@ -100,7 +98,7 @@ impl Drop for Share {
 }
 
 fn too_many(detail: &str) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-streams", "too many streams are open")
+    Problem::of(kinds::TOO_MANY_STREAMS)
         .detail(detail)
         .remedy("close some, or read them over one connection of HTTP/2")
         .retry_after(COME_BACK_SECONDS)

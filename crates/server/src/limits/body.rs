@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::{HttpLimits, Patience, Reserved};
-use crate::problem::Problem;
+use crate::problem::{Problem, kinds};
 
 /// Why a body was broken off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,19 +31,11 @@ pub enum Fault {
 impl Fault {
     pub fn problem(self, max_bytes: u64) -> Problem {
         match self {
-            Self::TooLarge => {
-                let title = "the body is too large";
-                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", title)
-                    .detail(format!("at most {max_bytes} bytes are taken here"))
-            }
-            Self::TooSlow => {
-                let title = "the body came too slowly";
-                Problem::new(StatusCode::REQUEST_TIMEOUT, "body-too-slow", title)
-            }
+            Self::TooLarge => Problem::of(kinds::BODY_TOO_LARGE)
+                .detail(format!("at most {max_bytes} bytes are taken here")),
+            Self::TooSlow => Problem::of(kinds::BODY_TOO_SLOW),
             Self::NoRoom => {
-                let title = "too much is being sent to the daemon at once";
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
-                    .retry_after(super::COME_BACK_SECONDS)
+                Problem::of(kinds::NO_ROOM_FOR_REQUEST).retry_after(super::COME_BACK_SECONDS)
             }
             Self::Revoked => Problem::unauthorized(),
         }

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::Runs;
-use super::body::Params;
-use super::refusal::Refusal;
 use crate::api::Found;
+use crate::api::input::Params;
+use crate::problem::{Problem, kinds};
 
 /// A list is answered after this, with what has been found by then.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -94,7 +94,7 @@ fn streamed(found: watch::Receiver<Found>) -> Response {
 
 impl Runs {
     /// The agent of a run: named, or configured, or the first that can be used.
-    pub(super) async fn agent(&self, named: Option<&str>) -> Result<String, Refusal> {
+    pub(super) async fn agent(&self, named: Option<&str>) -> Result<String, Problem> {
         if let Some(agent) = named.or(self.daemon.settings.default_agent.as_deref()) {
             return Ok(agent.to_owned());
         }
@@ -110,10 +110,9 @@ impl Runs {
         };
         usable.sort_by_key(rank);
         let first = usable.first().and_then(|one| one["id"].as_str());
-        first.map(str::to_owned).ok_or_else(|| {
-            let status = axum::http::StatusCode::BAD_REQUEST;
-            Refusal::new(status, "AGENT_UNAVAILABLE", "no agent on this machine can be used")
-        })
+        let none = "no agent on this machine can be used";
+        let none = || Problem::of(kinds::AGENT_NOT_FOUND).detail(none);
+        first.map(str::to_owned).ok_or_else(none)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::refusal::Refusal;
+use crate::problem::{Problem, kinds};
 use crate::request_names::{Name, RequestNames};
 
 /// Clients send a request again within seconds, not after so many others.
@@ -40,13 +40,13 @@ impl Asked {
         principal: &str,
         id: Option<&str>,
         digest: &str,
-    ) -> Result<Asking<'_>, Refusal> {
+    ) -> Result<Asking<'_>, Problem> {
         let Some(id) = id else { return Ok(Asking { asked: self, name: None }) };
         let name = (principal.to_owned(), id.to_owned());
         let mut digests = self.lock();
         match digests.get(&name) {
             Some(known) if known == digest => Ok(Asking { asked: self, name: None }),
-            Some(_) => Err(Refusal::other_request()),
+            Some(_) => Err(other_request()),
             None => {
                 digests.insert(name.clone(), digest.to_owned());
                 Ok(Asking { asked: self, name: Some(name) })
@@ -72,6 +72,12 @@ impl Drop for Asking<'_> {
             self.asked.lock().remove(&name);
         }
     }
+}
+
+/// A name stands for another request than this.
+pub(super) fn other_request() -> Problem {
+    let why = "this `clientRequestId` was used for another request";
+    Problem::of(kinds::IDEMPOTENCY_CONFLICT).detail(why)
 }
 
 /// One request at a time in each conversation.

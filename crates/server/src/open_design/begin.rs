@@ -20,15 +20,16 @@ use store::SessionRecord;
 use wire::{Category, Fault, SessionId, TurnId};
 
 use super::Runs;
+use super::asked::other_request;
 use super::body::NewRun;
 use super::conversation::{Conversation, run_id};
 use super::files::Enclosed;
 use super::note::{ConversationNote, RunNote};
 use super::prompt;
-use super::refusal::Refusal;
 use super::resources::Resources;
 use super::wishes::Checked;
 use crate::principal::{Principal, Role};
+use crate::problem::{Problem, kinds};
 
 /// A run that is in the log.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl Runs {
         &self,
         principal: &Principal,
         new: &NewRun,
-    ) -> Result<Begun, Refusal> {
+    ) -> Result<Begun, Problem> {
         principal.require(Role::Operator)?;
         let request_id = new.client_request_id.as_deref();
         let digest = new.digest();
@@ -59,13 +60,12 @@ impl Runs {
         if let Some(taken) = details.as_ref().and_then(|details| details.request(run)) {
             return match taken.digest == digest {
                 true => Ok(begun(true)),
-                false => Err(Refusal::other_request()),
+                false => Err(other_request()),
             };
         }
         if let Some(other) = self.busy(&conversation, session).await? {
-            let why = "a run of this conversation is still under way";
-            let refusal = Refusal::conflict("RUN_IN_PROGRESS", why);
-            return Err(refusal.details(json!({ "runId": other })));
+            let running = Problem::of(kinds::RUN_IN_PROGRESS);
+            return Err(running.details(json!({ "runId": other })));
         }
         let mut work =
             self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
@@ -99,13 +99,13 @@ impl Runs {
         conversation: &Conversation,
         session: SessionId,
         record: Option<&SessionRecord>,
-    ) -> Result<Work, Refusal> {
+    ) -> Result<Work, Problem> {
         let begun_in = record.and_then(ConversationNote::read).and_then(|note| note.project_id);
         if let (Some(record), Some(wanted)) = (record, &new.project_id)
             && begun_in.as_ref() != Some(wanted)
         {
             let why = format!("this conversation began in another directory: {}", record.cwd);
-            return Err(Refusal::conflict("CONFLICT", why));
+            return Err(Problem::of(kinds::OTHER_DIRECTORY).detail(why));
         }
         // A conversation without a project has a directory of its own.
         let own = || format!("conversation-{}", conversation.main);
@@ -156,7 +156,7 @@ impl Runs {
         session: SessionId,
         record: Option<&SessionRecord>,
         work: Work,
-    ) -> Result<(Vec<serde_json::Value>, Option<Place>), Refusal> {
+    ) -> Result<(Vec<serde_json::Value>, Option<Place>), Problem> {
         let Work { project, path, agent, permissions, wishes, resources, mut enclosed, note } =
             work;
         let Resources { instructions, directories, .. } = resources;
@@ -194,7 +194,7 @@ impl Runs {
                 // It does not offer what is wished: no run, and no session either.
                 Err(fault) if fault.category == Category::BadInput && record.is_none() => {
                     self.daemon.desk.delete(session).await?;
-                    return Err(Refusal::of_fault(&fault));
+                    return Err(fault.into());
                 }
                 // The run will tell.
                 Err(_) => {}
@@ -221,7 +221,7 @@ impl Runs {
     }
 
     /// Starts the session's agent, and says whether it takes images.
-    async fn link(&self, session: SessionId) -> Result<Result<bool, Fault>, Refusal> {
+    async fn link(&self, session: SessionId) -> Result<Result<bool, Fault>, Problem> {
         let linking = async |session: SessionHandle| {
             if let Err(fault) = session.link().await? {
                 return Ok(Err(fault));

@@ -3,14 +3,11 @@
 //! The front end sends more members than are understood here, and other ones with every
 //! version; those are passed over. What is understood is checked.
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
-use axum::http::request::Parts;
+use crate::problem::{Problem, kinds};
+use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sessions::permission::Mode;
-
-use super::refusal::Refusal;
 
 /// Room for a transcript with a design system in it. The listener may take less.
 const MAX_BODY_BYTES: usize = 32 << 20;
@@ -71,7 +68,7 @@ impl FileName {
 
 impl NewRun {
     /// The same without what says nothing, once it is known to make sense.
-    pub(super) fn checked(mut self) -> Result<Self, Refusal> {
+    pub(super) fn checked(mut self) -> Result<Self, Problem> {
         for (name, value) in [
             ("agentId", &mut self.agent_id),
             ("projectId", &mut self.project_id),
@@ -97,17 +94,16 @@ impl NewRun {
         let texts = [&self.message, &self.current_prompt, &self.system_prompt];
         if texts.into_iter().flatten().map(String::len).max() > Some(MAX_PROMPT_BYTES) {
             let why = format!("a prompt has at most {MAX_PROMPT_BYTES} bytes");
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(Refusal::new(status, "AGENT_PROMPT_TOO_LARGE", why));
+            return Err(Problem::of(kinds::LONG_PROMPT).detail(why));
         }
         let n_files = self.files().len() + self.pictures().len();
         if n_files > MAX_FILES {
             let why = format!("a run has at most {MAX_FILES} attachments and images");
-            return Err(Refusal::bad_request(why));
+            return Err(Problem::bad_request(why));
         }
         let is_empty = self.message.is_none() && self.current_prompt.is_none();
         match is_empty && n_files == 0 {
-            true => Err(Refusal::bad_request("`message` is empty")),
+            true => Err(Problem::bad_request("`message` is empty")),
             false => Ok(self),
         }
     }
@@ -138,12 +134,12 @@ impl NewRun {
     }
 }
 
-fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Refusal> {
+fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Problem> {
     *value = value.take().filter(|value| !value.is_empty());
     let is_fine = |id: &String| id.len() <= MAX_ID_BYTES && !id.chars().any(char::is_control);
     match value.as_ref().is_none_or(is_fine) {
         true => Ok(()),
-        false => Err(Refusal::bad_request(format!(
+        false => Err(Problem::bad_request(format!(
             "`{name}` has at most {MAX_ID_BYTES} bytes and no control characters"
         ))),
     }
@@ -153,46 +149,19 @@ fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Refusal> {
 #[derive(Debug)]
 pub(super) struct Given<T>(pub(super) T);
 
-/// The query.
-#[derive(Debug)]
-pub(super) struct Params<T>(pub(super) T);
-
-/// The variable part of the path.
-#[derive(Debug)]
-pub(super) struct Named(pub(super) String);
-
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
-    type Rejection = Refusal;
+    type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES).await;
         let body = body.map_err(|_| {
             let why = format!("the body broke off, or has more than {MAX_BODY_BYTES} bytes");
-            Refusal::too_large(why)
+            Problem::of(kinds::BODY_TOO_LARGE).detail(why)
         })?;
         if wire::has_too_many_values(&body) {
-            return Err(Refusal::bad_request("there are too many values in the body".to_owned()));
+            return Err(Problem::bad_request("there are too many values in the body".to_owned()));
         }
         let read = serde_json::from_slice(&body);
-        Ok(Self(read.map_err(|error| Refusal::bad_request(error.to_string()))?))
-    }
-}
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let read = Query::try_from_uri(&parts.uri);
-        let Query(params) = read.map_err(|error| Refusal::bad_request(error.body_text()))?;
-        Ok(Self(params))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Named {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let found = Path::<String>::from_request_parts(parts, state).await;
-        found.map(|Path(id)| Self(id)).map_err(|_| Refusal::not_found("there is no such run"))
+        Ok(Self(read.map_err(|error| Problem::bad_request(error.to_string()))?))
     }
 }

@@ -18,8 +18,8 @@ use wire::{SessionId, TurnId};
 use super::Runs;
 use super::body::NewRun;
 use super::note::ConversationNote;
-use super::refusal::Refusal;
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 /// How much of its session's id a run's id begins with: enough to find one session, and
 /// little enough to leave the rest of it unknown.
@@ -40,7 +40,7 @@ impl Runs {
         &self,
         new: &NewRun,
         principal: &Principal,
-    ) -> Result<Conversation, Refusal> {
+    ) -> Result<Conversation, Problem> {
         let owner = owner(principal);
         let Some(id) = &new.conversation_id else {
             let main = match &new.client_request_id {
@@ -68,7 +68,7 @@ impl Runs {
         &self,
         conversation: &Conversation,
         agent: Option<&str>,
-    ) -> Result<(SessionId, Option<SessionRecord>), Refusal> {
+    ) -> Result<(SessionId, Option<SessionRecord>), Problem> {
         let log = self.daemon.desk.log();
         let main = log.session(conversation.main).await?;
         match (&main, agent) {
@@ -85,7 +85,7 @@ impl Runs {
         &self,
         conversation: &Conversation,
         session: SessionId,
-    ) -> Result<Option<TurnId>, Refusal> {
+    ) -> Result<Option<TurnId>, Problem> {
         let mut sessions = self.sides.of(conversation.main);
         sessions.extend([conversation.main, session]);
         for id in sessions {

@@ -11,9 +11,10 @@ use serde::Deserialize;
 use wire::TurnId;
 
 use super::Runs;
-use super::body::{Given, Named, NewRun, Params};
-use super::refusal::Refusal;
+use super::body::{Given, NewRun};
+use crate::api::input::{At, Params};
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
@@ -23,13 +24,13 @@ pub(super) struct Wanted {
 pub(super) async fn events(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Named(id): Named,
+    At(id): At<String>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Problem> {
     let (record, run) = runs.find(&principal, &id).await?;
     let after = wanted.after.filter(|after| !after.is_empty());
-    Ok(crate::events::run(&runs.daemon, &principal, &record, run.id, after, &headers)?)
+    crate::events::run(&runs.daemon, &principal, &record, run.id, after, &headers)
 }
 
 /// Begins a run and streams it. Whoever closes the connection leaves the run alone, unless
@@ -38,7 +39,7 @@ pub(super) async fn chat(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     Given(new): Given<NewRun>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Problem> {
     let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
     let ends_with_us = (new.cancel_on_disconnect == Some(true)).then(|| Leash {

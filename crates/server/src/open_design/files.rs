@@ -19,7 +19,6 @@ use wire::SessionId;
 use super::Runs;
 use super::body::FileName;
 use super::project::{Project, open_dir};
-use super::refusal::Refusal;
 use crate::attachments::{N_TELLING_BYTES, mime_type};
 use crate::daemon::shown;
 use crate::principal::Principal;
@@ -96,7 +95,7 @@ impl Runs {
         session: SessionId,
         files: &[FileName],
         pictures: &[FileName],
-    ) -> Result<Enclosed, Refusal> {
+    ) -> Result<Enclosed, Problem> {
         if files.is_empty() && pictures.is_empty() {
             return Ok(Enclosed::default());
         }
@@ -112,7 +111,7 @@ impl Runs {
         enclosed: &mut Enclosed,
         principal: &Principal,
         session: SessionId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Problem> {
         if enclosed.pictures.is_empty() {
             return Ok(());
         }
@@ -123,14 +122,14 @@ impl Runs {
             let Ok(relative) = picture.path.strip_prefix(&uploads.path) else { continue };
             let relative = relative.to_owned();
             let lost = |error: FileError| {
-                Refusal::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
+                Problem::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
             };
             let (place, named) = (uploads.clone(), relative.clone());
             let (file, _) = blocking(move || place.open_path(named)).await?.map_err(lost)?;
             let name = relative.file_name().unwrap_or_default().to_string_lossy();
             let size = Some(picture.size);
             let begun = all.begin(session, &name, &principal.name, size).await;
-            let mut upload = begun.map_err(Problem::from)?;
+            let mut upload = begun?;
             let mut chunks = tokio::fs::File::from_std(file).take(picture.size);
             let mut chunk = Vec::with_capacity(CHUNK);
             while (&mut chunks)
@@ -141,9 +140,9 @@ impl Runs {
                 > 0
             {
                 let bytes = std::mem::take(&mut chunk).into();
-                upload.write(bytes).await.map_err(Problem::from)?;
+                upload.write(bytes).await?;
             }
-            let attachment = upload.finish().await.map_err(Problem::from)?;
+            let attachment = upload.finish().await?;
             picture.path = all.path(session, &attachment);
             picture.name = picture.path.to_string_lossy().into_owned();
         }
@@ -158,7 +157,7 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-    ) -> Result<Vec<Value>, Refusal> {
+    ) -> Result<Vec<Value>, Problem> {
         let reading = move |places: &[Place]| enclosed.with_images(places);
         self.at_places(principal, project, session, reading).await
     }
@@ -168,8 +167,8 @@ impl Runs {
         principal: &Principal,
         project: Project,
         session: SessionId,
-        work: impl FnOnce(&[Place]) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        work: impl FnOnce(&[Place]) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
         let sessions = self.daemon.settings.sessions_dir.clone();
         let (project, before) = (Place::from(project), self.uploads(principal).await?);
         let working = move || {
@@ -181,7 +180,7 @@ impl Runs {
     }
 
     /// Where the images of a principal are that came before their run, if there are any.
-    async fn uploads(&self, principal: &Principal) -> Result<Option<Place>, Refusal> {
+    async fn uploads(&self, principal: &Principal) -> Result<Option<Place>, Problem> {
         let (projects, principal) = (self.projects.clone(), principal.clone());
         blocking(move || projects.uploads(&principal).map(Place::from)).await
     }
@@ -189,12 +188,12 @@ impl Runs {
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Refusal::internal(error.to_string()))
+    done.map_err(Problem::internal)
 }
 
-fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Refusal> {
+fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Problem> {
     let mut bad = Vec::new();
     let mut enclosed = Enclosed::default();
     // Attachments are the project's; only images are uploaded.
@@ -218,7 +217,7 @@ fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<
     let told = bad.iter().map(|(what, name, error)| format!("{what} `{}`: {error}", shown(name)));
     let names: Vec<String> = bad.iter().map(|(_, name, _)| shown(name)).collect();
     let told = told.collect::<Vec<_>>().join("; ");
-    Err(Refusal::bad_request(told).details(json!({ "files": names })))
+    Err(Problem::bad_request(told).details(json!({ "files": names })))
 }
 
 /// A directory that files may come from.
@@ -348,14 +347,14 @@ impl Enclosed {
     }
 
     /// The pictures are looked for once more: they may have changed since.
-    fn with_images(&self, places: &[Place]) -> Result<Vec<Value>, Refusal> {
+    fn with_images(&self, places: &[Place]) -> Result<Vec<Value>, Problem> {
         let mut blocks: Vec<Value> = self.file_links().collect();
         let mut n_left = MAX_IMAGES_BYTES;
         for Picture { name, .. } in &self.pictures {
             let found = picture(places, name, &mut n_left);
             let read = found.and_then(|(picture, file)| Ok(picture.block(&file)?));
             blocks.push(read.map_err(|error| {
-                Refusal::bad_request(format!("image `{}`: {error}", shown(name)))
+                Problem::bad_request(format!("image `{}`: {error}", shown(name)))
             })?);
         }
         Ok(blocks)

@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, header};
 use futures_util::StreamExt as _;
 use memchr::memmem;
 
+use crate::problem::Problem;
+
 /// Names of a field and of a file, and a type.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 /// By RFC 2046.
@@ -25,6 +27,12 @@ pub(super) enum FormError {
     LongHead,
     #[error("the field `{name}` has more than {limit} bytes")]
     LongField { name: String, limit: usize },
+}
+
+impl From<FormError> for Problem {
+    fn from(error: FormError) -> Self {
+        Self::bad_request(error.to_string())
+    }
 }
 
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use wire::event::{DropReason, Outcome, PromptDropped, PromptReceived, TurnEnded};
 use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
 
-use super::codes;
 use super::note::RunNote;
+use crate::problem::kinds::run_code;
 
 /// Ledgers that are kept.
 const MAX_LEDGERS: usize = 256;
@@ -196,7 +196,7 @@ impl Run {
     fn fail(&mut self, fault: &Fault) {
         (self.status, self.exit_code) = (RunStatus::Failed, Some(1));
         self.error = Some(fault.message.chars().take(MAX_ERROR_CHARS).collect());
-        self.error_code = Some(codes::of_category(fault.category, self.had_worker));
+        self.error_code = Some(run_code(fault.category, self.had_worker));
         self.failure_category = Some(fault.category);
     }
 }

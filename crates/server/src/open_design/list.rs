@@ -9,11 +9,11 @@ use store::{Filter, PageStart, SessionRecord};
 use wire::{Millis, SessionId};
 
 use super::Runs;
-use super::body::Params;
 use super::ledger::{Run, RunStatus};
 use super::note::ConversationNote;
-use super::refusal::Refusal;
+use crate::api::input::Params;
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 500;
@@ -48,14 +48,14 @@ enum Which {
 }
 
 impl Which {
-    fn read(status: Option<&str>) -> Result<Self, Refusal> {
+    fn read(status: Option<&str>) -> Result<Self, Problem> {
         Ok(match status.filter(|status| !status.is_empty()) {
             None => Self::All,
             Some("active") => Self::Active,
             Some(status) => {
                 let status = serde_json::from_value(serde_json::json!(status));
                 let known = "active, queued, running, succeeded, failed, canceled";
-                let why = |_| Refusal::bad_request(format!("`status` is one of {known}"));
+                let why = |_| Problem::bad_request(format!("`status` is one of {known}"));
                 Self::Only(status.map_err(why)?)
             }
         })
@@ -82,7 +82,7 @@ pub(super) async fn list(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     Params(wanted): Params<Wanted>,
-) -> Result<Json<Page>, Refusal> {
+) -> Result<Json<Page>, Problem> {
     let which = Which::read(wanted.status.as_deref())?;
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
@@ -132,11 +132,11 @@ fn write_place(place: PageStart) -> String {
     format!("{}-{}", place.updated.0, place.id)
 }
 
-fn read_place(text: &str) -> Result<PageStart, Refusal> {
+fn read_place(text: &str) -> Result<PageStart, Problem> {
     let read = || {
         let (updated, id) = text.rsplit_once('-')?;
         let updated = Millis(updated.parse().ok()?);
         Some(PageStart { updated, id: SessionId::parse(id).ok()? })
     };
-    read().ok_or_else(|| Refusal::bad_request("`before` is not the `next` of a page"))
+    read().ok_or_else(|| Problem::bad_request("`before` is not the `next` of a page"))
 }

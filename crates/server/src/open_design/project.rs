@@ -13,9 +13,9 @@ use rustix::fs::OFlags;
 
 use sessions::mint;
 
-use super::refusal::Refusal;
 use crate::daemon::shown;
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 const MAX_ID_CHARS: usize = 64;
 /// Beside the projects: files that came before the run they are for. No project has this name.
@@ -50,7 +50,7 @@ pub(super) enum ProjectError {
     Io { name: String, error: io::Error },
 }
 
-impl From<ProjectError> for Refusal {
+impl From<ProjectError> for Problem {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::BadId(_) | ProjectError::NotADirectory(_) => {

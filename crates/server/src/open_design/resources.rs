@@ -15,9 +15,9 @@ use sessions::permission::Mode;
 use super::Runs;
 use super::body::NewRun;
 use super::project::{is_plain_name, open_dir};
-use super::refusal::Refusal;
 use crate::daemon::shown;
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 /// What goes into a prompt of one of them. Longer ones are cut, and the agent told so.
 const MAX_TEXT_BYTES: u64 = 128 << 10;
@@ -48,7 +48,7 @@ impl Runs {
         principal: &Principal,
         new: &NewRun,
         mode: Option<Mode>,
-    ) -> Result<Resources, Refusal> {
+    ) -> Result<Resources, Problem> {
         let settings = self.daemon.open_design();
         let root = |dir: Option<PathBuf>| dir.filter(|dir| dir.is_dir());
         let systems = Kind {
@@ -77,7 +77,7 @@ impl Runs {
         }
         if named.len() > MAX_SKILLS {
             let why = format!("a run has at most {MAX_SKILLS} skills");
-            return Err(Refusal::bad_request(why));
+            return Err(Problem::bad_request(why));
         }
         let system = new.design_system_id.as_deref().into_iter().map(|name| (&systems, name));
         let skills = named.into_iter().map(|name| (&skills, name));
@@ -99,11 +99,11 @@ impl Runs {
 
 impl Kind {
     /// What one says, and where the rest of it is; `None` where there are none at all.
-    async fn read(&self, name: &str, is_shared: bool) -> Result<Option<String>, Refusal> {
+    async fn read(&self, name: &str, is_shared: bool) -> Result<Option<String>, Problem> {
         let Some(root) = self.root.clone() else { return Ok(None) };
         let missing = || {
             let why = format!("`{}`: there is no `{}`", self.member, shown(name));
-            Refusal::bad_request(why)
+            Problem::bad_request(why)
         };
         if !is_plain_name(name) {
             return Err(missing());
@@ -116,7 +116,7 @@ impl Kind {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
             Err(error) => {
                 let why = format!("cannot read `{}` `{}`: {error}", self.member, shown(name));
-                return Err(Refusal::internal(why));
+                return Err(Problem::internal(why));
             }
         };
         let place = match is_shared {

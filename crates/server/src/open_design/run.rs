@@ -12,12 +12,13 @@ use tokio::time::Instant;
 use wire::TurnId;
 
 use super::Runs;
-use super::body::{Given, Named, NewRun};
+use super::body::{Given, NewRun};
 use super::conversation::session_prefix;
 use super::ledger::Run;
-use super::refusal::Refusal;
+use crate::api::input::At;
 use crate::daemon::shown;
 use crate::principal::{Principal, Role};
+use crate::problem::{Problem, kinds};
 
 /// Beyond the whole ladder from asking an agent to stop to killing it.
 const CANCEL_WITHIN: Duration = Duration::from_secs(60);
@@ -26,7 +27,7 @@ pub(super) async fn create(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     Given(new): Given<NewRun>,
-) -> Result<(StatusCode, Json<Value>), Refusal> {
+) -> Result<(StatusCode, Json<Value>), Problem> {
     let new = new.checked()?;
     let begun = runs.begin(&principal, &new).await?;
     let mut answer = json!({
@@ -44,16 +45,16 @@ pub(super) async fn create(
 pub(super) async fn get(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Named(id): Named,
-) -> Result<Json<Run>, Refusal> {
+    At(id): At<String>,
+) -> Result<Json<Run>, Problem> {
     Ok(Json(runs.find(&principal, &id).await?.1))
 }
 
 pub(super) async fn cancel(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Named(id): Named,
-) -> Result<Json<Value>, Refusal> {
+    At(id): At<String>,
+) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
     let (record, run) = runs.find(&principal, &id).await?;
     let run = runs.cancel(&record, run, &principal.name).await?;
@@ -66,8 +67,8 @@ impl Runs {
         &self,
         principal: &Principal,
         id: &str,
-    ) -> Result<(SessionRecord, Run), Refusal> {
-        let missing = || Refusal::not_found(format!("there is no run `{}`", shown(id)));
+    ) -> Result<(SessionRecord, Run), Problem> {
+        let missing = || Problem::not_found(format!("there is no run `{}`", shown(id)));
         let turn = TurnId::parse(id).map_err(|_| missing())?;
         let log = self.daemon.desk.log();
         for record in log.find(session_prefix(&turn)).await? {
@@ -87,7 +88,7 @@ impl Runs {
         record: &SessionRecord,
         run: Run,
         by: &str,
-    ) -> Result<Run, Refusal> {
+    ) -> Result<Run, Problem> {
         if !run.status.is_active() {
             return Ok(run);
         }
@@ -104,7 +105,7 @@ impl Runs {
                 }
                 (None, Some(_)) => {
                     let why = "another process has this conversation";
-                    return Err(Refusal::conflict("CONFLICT", why));
+                    return Err(Problem::of(kinds::IN_USE).detail(why));
                 }
                 (_, None) => {}
             }
@@ -113,7 +114,7 @@ impl Runs {
     }
 
     /// Waits until a run has ended, in bounded time.
-    async fn ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Refusal> {
+    async fn ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Problem> {
         let log = self.daemon.desk.log();
         let deadline = Instant::now() + CANCEL_WITHIN;
         loop {

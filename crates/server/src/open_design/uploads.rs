@@ -23,13 +23,13 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::Runs;
-use super::body::Named;
-use super::form::{Form, FormError, Head};
+use super::form::{Form, Head};
 use super::project::{Project, UPLOADS, is_plain_name, make_dir, open_dir};
-use super::refusal::Refusal;
+use crate::api::input::At;
 use crate::attachments::{self, MAX_FILE_BYTES};
 use crate::daemon::shown;
 use crate::principal::{Principal, Role};
+use crate::problem::{Problem, kinds};
 
 /// All files of a form. The front end sends at most twelve at a time.
 pub(crate) const MAX_FORM_BYTES: u64 = 64 << 20;
@@ -46,12 +46,12 @@ pub(super) const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) async fn upload_files(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    Named(id): Named,
+    At(id): At<String>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
-    let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
+    let form = Form::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let project = Arc::new(runs.projects.open(&principal, &id).await?);
     let files = receive(form, &project, Wanted::Files).await?;
@@ -65,9 +65,9 @@ pub(super) async fn upload_images(
     principal: Principal,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Problem> {
     principal.require(Role::Operator)?;
-    let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
+    let form = Form::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let root = runs.projects.root().to_owned();
     // Its failure is told in the log, and is nothing to whoever uploads.
@@ -150,42 +150,42 @@ async fn receive(
     mut form: Form,
     project: &Arc<Project>,
     wanted: Wanted,
-) -> Result<Vec<Received>, Refusal> {
+) -> Result<Vec<Received>, Problem> {
     let files = wanted.field();
     let mut whole: Vec<Whole> = Vec::new();
     let mut below = PathBuf::new();
-    while let Some(head) = form.next().await.map_err(|error| broken(&error))? {
+    while let Some(head) = form.next().await? {
         if head.name == "dir" {
-            let text = form.text("dir", MAX_DIR_BYTES).await.map_err(|error| broken(&error))?;
+            let text = form.text("dir", MAX_DIR_BYTES).await?;
             below = checked_dir(&text)?;
         } else if head.name == files || head.name == "file" {
             if whole.len() >= MAX_FILES {
                 let why = format!("a form has at most {MAX_FILES} files");
-                return Err(Refusal::bad_request(why));
+                return Err(Problem::bad_request(why));
             }
             let file = one(&mut form, &head, project.clone(), &below).await?;
             if wanted == Wanted::Images && !file.received.is_image() {
                 let name = shown(&file.received.given);
-                return Err(Refusal::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
+                return Err(Problem::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
             }
             whole.push(file);
         }
         // The front end has more of them with every version.
     }
     match whole.is_empty() {
-        true => Err(Refusal::bad_request(format!("the form has no `{files}`"))),
+        true => Err(Problem::bad_request(format!("the form has no `{files}`"))),
         false => Ok(whole.into_iter().map(Whole::keep).collect()),
     }
 }
 
 /// A directory below the project, of plain names.
-fn checked_dir(text: &str) -> Result<PathBuf, Refusal> {
+fn checked_dir(text: &str) -> Result<PathBuf, Problem> {
     let parts = text.split('/').filter(|part| !part.is_empty()).take(MAX_DEPTH + 1);
     let parts: Vec<&str> = parts.collect();
     let is_fine = parts.len() <= MAX_DEPTH && parts.iter().all(|part| is_plain_name(part));
     match is_fine {
         true => Ok(parts.iter().collect()),
-        false => Err(Refusal::bad_request(format!(
+        false => Err(Problem::bad_request(format!(
             "`dir` is not at most {MAX_DEPTH} names of letters, digits, `.`, `_` and `-`"
         ))),
     }
@@ -196,20 +196,20 @@ async fn one(
     head: &Head,
     project: Arc<Project>,
     below: &Path,
-) -> Result<Whole, Refusal> {
+) -> Result<Whole, Problem> {
     let given = head.file_name.as_deref().unwrap_or_default();
     let given = attachments::shown_name(given);
-    let given = given.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let given = given.map_err(|error| Problem::bad_request(error.to_string()))?;
     let (name, below) = (attachments::name_on_disk(&given), below.to_owned());
     // Programs run what such files name: nobody brings them who may not name a command.
     let root = project.path.clone();
     let path = root.join(&below).join(&name);
     if blocking(move || Ok(roots::is_protected(&root, &path))).await? {
         let why = format!("`{}`: programs run what a file of this name says", shown(&name));
-        return Err(Refusal::bad_request(why));
+        return Err(Problem::bad_request(why));
     }
     let mut arriving = blocking(move || Arriving::begin(&project.dir, &below, &name)).await?;
-    while let Some(piece) = form.piece().await.map_err(|error| broken(&error))? {
+    while let Some(piece) = form.piece().await? {
         arriving = blocking(move || arriving.write(&piece)).await?;
     }
     blocking(move || arriving.finish(given)).await
@@ -303,20 +303,16 @@ fn twin(name: &str, n: usize) -> String {
 
 async fn blocking<T: Send + 'static>(
     action: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(action).await.map_err(io::Error::other);
     done.flatten().map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
             let why = format!("a file has at most {MAX_FILE_BYTES} bytes");
-            Refusal::too_large(why)
+            Problem::of(kinds::FILE_TOO_LARGE).detail(why)
         }
-        io::ErrorKind::NotADirectory => Refusal::bad_request("`dir` is no directory"),
-        _ => Refusal::internal(format!("cannot keep the file: {error}")),
+        io::ErrorKind::NotADirectory => Problem::bad_request("`dir` is no directory"),
+        _ => Problem::internal(format!("cannot keep the file: {error}")),
     })
-}
-
-fn broken(error: &FormError) -> Refusal {
-    Refusal::bad_request(error.to_string())
 }
 
 /// Removes what nobody took over in time. What cannot be removed is told in the log.

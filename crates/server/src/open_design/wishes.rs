@@ -10,8 +10,8 @@ use store::SessionRecord;
 
 use super::Runs;
 use super::agents::efforts_of;
-use super::refusal::Refusal;
 use crate::daemon::shown;
+use crate::problem::Problem;
 
 /// A search starts CLIs, some of which take seconds.
 const SEARCH_WITHIN: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ impl Runs {
         agent: &str,
         model: Option<&str>,
         reasoning: Option<&str>,
-    ) -> Result<Checked, Refusal> {
+    ) -> Result<Checked, Problem> {
         let is_plain = model.is_none_or(is_plain_model);
         let wishes = Wishes {
             model: model.map(str::to_owned),
@@ -45,7 +45,7 @@ impl Runs {
         let models = known["models"].as_array().map(Vec::as_slice).unwrap_or_default();
         let listed = models.iter().find(|listed| listed["id"].as_str() == model);
         if !is_plain && listed.is_none() {
-            return Err(Refusal::bad_request(format!(
+            return Err(Problem::bad_request(format!(
                 "`model` `{}` is neither one that the agent lists nor 1 to {MAX_MODEL_CHARS} \
                  letters, digits and `._/:@-`",
                 shown(model.unwrap_or_default())
@@ -62,7 +62,7 @@ impl Runs {
                     shown(effort),
                     efforts.join(", ")
                 );
-                Err(Refusal::bad_request(why).details(json!({ "offered": efforts })))
+                Err(Problem::bad_request(why).details(json!({ "offered": efforts })))
             }
             reasoning => {
                 Ok(Checked { wishes, is_unsure: reasoning.is_some() && efforts.is_empty() })
@@ -83,7 +83,7 @@ impl Runs {
     }
 
     /// Sets a session that exists to what is wished, where it is not so already.
-    pub(super) async fn set(&self, record: &SessionRecord, wishes: &Wishes) -> Result<(), Refusal> {
+    pub(super) async fn set(&self, record: &SessionRecord, wishes: &Wishes) -> Result<(), Problem> {
         let details = Details::read(record);
         for (choice, wanted) in wishes.all() {
             let is_noted = is_noted(&details, choice, wanted);

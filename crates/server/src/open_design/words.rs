@@ -15,12 +15,18 @@ use serde_json::{Value, json};
 use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
 use wire::{Category, Event, Fault, Kind, Own, TurnId};
 
-use super::codes;
 use super::ledger::never_began;
 use super::note::RunNote;
 use super::settings;
+use crate::problem::kinds::run_code;
 
 const PROTOCOL_VERSION: u32 = 1;
+
+/// Whether the same run can succeed when it is tried again.
+fn is_retryable(category: Category) -> bool {
+    use Category::{Interrupted, RateLimit, Timeout, UpstreamUnavailable};
+    matches!(category, RateLimit | UpstreamUnavailable | Timeout | Interrupted)
+}
 
 pub(crate) fn is_end(frame: &Frame) -> bool {
     frame.name == Some("end")
@@ -227,9 +233,9 @@ impl RunWords {
         }
         let Fault { category, message, remedy } = fault;
         let mut error = json!({
-            "code": codes::of_category(*category, self.had_worker),
+            "code": run_code(*category, self.had_worker),
             "message": message,
-            "retryable": codes::is_retryable(*category),
+            "retryable": is_retryable(*category),
         });
         if let Some(remedy) = remedy {
             error["details"] = json!(remedy);

@@ -1,0 +1,102 @@
+//! What the sessions of the daemon could not do, as a problem.
+
+use std::num::NonZeroU32;
+
+use sessions::desk::DeskError;
+use sessions::open::OpenError;
+use sessions::session::{ChooseError, NotQueued, SessionError};
+use store::StoreError;
+use wire::Fault;
+
+use super::Problem;
+use super::kinds::{self, ProblemKind};
+
+impl From<DeskError> for Problem {
+    fn from(error: DeskError) -> Self {
+        let fault = Fault::from(&error);
+        let kind = match error {
+            DeskError::NoSuchSession(_) => kinds::NOT_FOUND,
+            DeskError::BadOrder(_) => kinds::BAD_INPUT,
+            DeskError::Refused(_) => kinds::FORBIDDEN,
+            DeskError::TooMany { .. } => kinds::TOO_MANY_SESSIONS,
+            DeskError::ShuttingDown => {
+                return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);
+            }
+            DeskError::Open(OpenError::Store(error)) => return error.into(),
+            DeskError::Open(OpenError::NotGranted(error)) => return error.into(),
+            DeskError::Session(error) => return error.into(),
+            // There is no such agent, or it cannot be had as it is asked for.
+            DeskError::Agent(_) => {
+                let open_design = kinds::AGENT_NOT_FOUND.open_design;
+                return Self { open_design, ..fault.into() };
+            }
+            DeskError::Open(_) => return fault.into(),
+        };
+        Self::of_kind(kind, fault)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let said = error.to_string();
+        match error {
+            StoreError::NoSuchSession(id) => Self::not_found(format!("there is no session `{id}`")),
+            StoreError::InvalidPrefix(_) => Self::bad_request(said),
+            StoreError::InUse { pid, .. } => {
+                let process = pid.and_then(NonZeroU32::new);
+                Self { process, ..Self::of(kinds::IN_USE).detail(said) }
+            }
+            StoreError::SessionFull { .. } => {
+                Self::of(kinds::SESSION_FULL).detail(said).remedy("go on in a new session")
+            }
+            StoreError::Damaged { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::CorruptRecord { .. } => Self::of(kinds::DAMAGED).detail(said),
+            StoreError::DiskFull { .. } => Self::of(kinds::DISK_FULL).detail(said),
+            _ => Self::internal(said),
+        }
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        match &error {
+            SessionError::NotQueued(NotQueued::OtherPrompt) => crate::api::other_request(),
+            SessionError::NotQueued(NotQueued::DuplicateTurn) => Self::of(kinds::DUPLICATE_TURN),
+            SessionError::NotQueued(full) => {
+                Self::of(kinds::QUEUE_FULL).detail(full.to_string()).retry_after(5)
+            }
+            SessionError::LimitReached(_) => {
+                Self::of(kinds::LIMIT_REACHED).detail(error.to_string()).remedy(
+                    "raise them: `limits` of PATCH, or `--max-turns`, `--max-tokens` … of a run",
+                )
+            }
+            SessionError::Over(_) | SessionError::PutAside => {
+                Self::of(kinds::SESSION_OVER).detail(error.to_string()).retry_after(1)
+            }
+        }
+    }
+}
+
+/// A wish that the agent did not grant.
+impl From<ChooseError> for Problem {
+    fn from(error: ChooseError) -> Self {
+        match error {
+            ChooseError::Session(error) => error.into(),
+            error => Fault::from(&error).into(),
+        }
+    }
+}
+
+/// What went wrong with an agent, or is asked of one that cannot be had.
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::of_kind(fault.category.into(), fault)
+    }
+}
+
+impl Problem {
+    fn of_kind(kind: ProblemKind, Fault { message, remedy, .. }: Fault) -> Self {
+        Self { remedy, ..Self::of(kind).detail(message) }
+    }
+}
