@@ -6,11 +6,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::api::input::{At, Body};
 use crate::daemon::Settings;
+use crate::endpoints::endpoints;
 use crate::guard::Guard;
 use crate::login::Login;
 use crate::principal::{Principal, Role};
@@ -32,15 +31,15 @@ pub(crate) fn router(
 ) -> Router {
     let (base, elsewhere) = (base.clone(), elsewhere.clone());
     let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };
-    routes().with_state(access).into()
+    routes().with_state(access)
 }
 
-pub(crate) fn routes() -> OpenApiRouter<Access> {
-    OpenApiRouter::new()
-        .routes(routes!(list, add))
-        .routes(routes!(revoke))
-        .routes(routes!(rotate))
-        .routes(routes!(link))
+endpoints! { pub(crate) AccessPaths, Access:
+    self::list,
+    self::add,
+    self::revoke,
+    self::rotate,
+    self::link,
 }
 
 /// A token to be made.
@@ -161,7 +160,7 @@ async fn change<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let tokens = access.guard.tokens().clone();
     let done = tokio::task::spawn_blocking(move || act(&tokens)).await;
-    Ok(done.map_err(|error| Problem::internal(error.to_string()))??)
+    Ok(done.map_err(Problem::internal)??)
 }
 
 impl From<TokensError> for Problem {

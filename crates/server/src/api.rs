@@ -31,11 +31,10 @@ use std::time::Instant;
 
 use axum::{Json, Router};
 use utoipa::OpenApi as _;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::attachments::Attachments;
 use crate::daemon::Daemon;
+use crate::endpoints::endpoints;
 use crate::problem::{Problem, kinds};
 
 pub(crate) use agents::Found;
@@ -68,42 +67,46 @@ impl Memory {
 }
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let router: Router = routes().with_state(daemon.clone()).into();
-    router.route("/v1/openapi.json", axum::routing::get(describe))
+    routes().route("/v1/openapi.json", axum::routing::get(describe)).with_state(daemon.clone())
 }
 
-fn routes() -> OpenApiRouter<Arc<Daemon>> {
-    OpenApiRouter::with_openapi(document::Document::openapi())
-        .routes(routes!(health::alive))
-        .routes(routes!(health::health))
-        .routes(routes!(health::capabilities))
-        .routes(routes!(agents::list))
-        .routes(routes!(list::list, session::create))
-        .routes(routes!(session::get, session::patch, session::delete))
-        .routes(routes!(session::fork))
-        .routes(routes!(session::close))
-        .routes(routes!(start::start))
-        .routes(routes!(prompt::prompt))
-        .routes(routes!(prompt::cancel))
-        .routes(routes!(prompt::queue))
-        .routes(routes!(prompt::drop_queued))
-        .routes(routes!(permissions::list))
-        .routes(routes!(permissions::answer))
-        .routes(routes!(permissions::list_all))
-        .routes(routes!(audit::audit))
-        .routes(routes!(transcript::transcript))
-        .routes(routes!(transcript::export))
-        .routes(routes!(files::find))
-        .routes(routes!(directories::list))
-        .routes(routes!(attachments::list, attachments::upload))
-        .routes(routes!(attachments::get, attachments::delete))
+endpoints! { pub(crate) SessionPaths, Arc<Daemon>:
+    health::alive,
+    health::health,
+    health::capabilities,
+    agents::list,
+    list::list,
+    session::create,
+    session::get,
+    session::patch,
+    session::delete,
+    session::fork,
+    session::close,
+    start::start,
+    prompt::prompt,
+    prompt::cancel,
+    prompt::queue,
+    prompt::drop_queued,
+    permissions::list,
+    permissions::answer,
+    permissions::list_all,
+    audit::audit,
+    transcript::transcript,
+    transcript::export,
+    files::find,
+    directories::list,
+    attachments::list,
+    attachments::upload,
+    attachments::get,
+    attachments::delete,
 }
 
 /// The document of all routes. Made for whoever asks, which is seldom: it takes much memory.
 async fn describe() -> Json<utoipa::openapi::OpenApi> {
-    let mut document = routes().into_openapi();
-    document.merge(crate::access::routes().into_openapi());
-    document.merge(crate::login::routes().into_openapi());
+    let mut document = document::Document::openapi();
+    document.merge(SessionPaths::openapi());
+    document.merge(crate::access::AccessPaths::openapi());
+    document.merge(crate::login::LoginPaths::openapi());
     document::complete(&mut document);
     Json(document)
 }

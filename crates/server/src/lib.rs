@@ -9,6 +9,7 @@ pub mod acp;
 mod api;
 mod attachments;
 pub mod daemon;
+mod endpoints;
 mod events;
 pub mod guard;
 pub mod limits;

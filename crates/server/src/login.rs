@@ -24,10 +24,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::api::input::Body;
+use crate::endpoints::endpoints;
 use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
@@ -106,14 +105,13 @@ impl FromRequestParts<Login> for LoggedInBrowser {
     }
 }
 
-/// What the page calls to come in and to leave. Coming in is open to everybody.
-pub fn routes() -> OpenApiRouter<Login> {
-    OpenApiRouter::new()
-        .routes(routes!(log_in))
-        .routes(routes!(challenge))
-        .routes(routes!(prove))
-        .routes(routes!(come_over))
-        .routes(routes!(log_out))
+// What the page calls to come in and to leave. Coming in is open to everybody.
+endpoints! { pub LoginPaths, Login:
+    self::log_in,
+    self::challenge,
+    self::prove,
+    self::come_over,
+    self::log_out,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -229,7 +227,7 @@ async fn log_in(
         None => None,
         Some(redeemed) => tokio::task::spawn_blocking(move || adding(redeemed))
             .await
-            .map_err(|error| Problem::internal(error.to_string()))??,
+            .map_err(Problem::internal)??,
     };
     let Some(made) = made else {
         let problem = login.guard.note_failure(&arrival.peer, "wrong login code");
@@ -368,8 +366,8 @@ async fn log_out(
             let line = cookie(&name, "", 0, arrival.is_tls)?;
             Ok((StatusCode::NO_CONTENT, line).into_response())
         }
-        Ok(Err(error)) => Err(Problem::internal(error.to_string())),
-        Err(error) => Err(Problem::internal(error.to_string())),
+        Ok(Err(error)) => Err(Problem::internal(error)),
+        Err(error) => Err(Problem::internal(error)),
     }
 }
 
@@ -382,8 +380,7 @@ fn cookie(
     let secure = if is_tls { "; Secure" } else { "" };
     let line =
         format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age}{secure}");
-    let mut line =
-        HeaderValue::try_from(line).map_err(|error| Problem::internal(error.to_string()))?;
+    let mut line = HeaderValue::try_from(line).map_err(Problem::internal)?;
     line.set_sensitive(true);
     Ok(AppendHeaders([(header::SET_COOKIE, line)]))
 }

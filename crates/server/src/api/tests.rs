@@ -15,9 +15,10 @@ use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{EventLog, MemoryLog, NewSession};
 use tower::ServiceExt as _;
+use utoipa::OpenApi as _;
 use wire::{Category, Fault, SessionId};
 
-use super::{router, routes};
+use super::{SessionPaths, router};
 use crate::daemon::{Daemon, Settings};
 use crate::metrics::Metrics;
 use crate::principal::{Principal, Role};
@@ -93,7 +94,7 @@ impl Served {
 
 /// Every route but the stream of events, which has no end.
 fn all_routes() -> Vec<(String, String)> {
-    let document = serde_json::to_value(routes().into_openapi()).unwrap();
+    let document = serde_json::to_value(SessionPaths::openapi()).unwrap();
     let paths = document["paths"].as_object().unwrap().clone();
     let of_path = |(path, item): (String, Value)| {
         let methods: Vec<String> = item.as_object().unwrap().keys().cloned().collect();

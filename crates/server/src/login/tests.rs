@@ -22,7 +22,7 @@ fn case() -> Case {
     let tokens = Tokens::open(dir.path()).unwrap();
     let guard = Arc::new(Guard::new(tokens, Routes::default(), &Settings::default()).unwrap());
     let login = Login::new(guard.clone());
-    let (router, _) = routes().with_state(login.clone()).split_for_parts();
+    let router = routes().with_state(login.clone());
     let guarded = Guarded::new(guard, router, HttpLimits::default());
     Case { _dir: dir, login, guarded }
 }

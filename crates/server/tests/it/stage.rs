@@ -125,7 +125,7 @@ impl Stage {
             Bound::shared_unix(&shared).await.unwrap(),
         ];
         let serving = doors.map(|bound| {
-            let logins: Router = login::routes().with_state(login.clone()).into();
+            let logins: Router = login::routes().with_state(login.clone());
             let router = router(counts.clone()).merge(logins);
             let guarded = Guarded::new(guard.clone(), router, limits.clone());
             tokio::spawn(Http { bound, guarded, stop: stop.clone() }.serve())
