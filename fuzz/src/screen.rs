@@ -1,6 +1,6 @@
 //! What commands print for a terminal, as text: nothing of it is obeyed.
 
-use wire::{fenced, last_screen};
+use wire::text::{fenced, last_screen};
 
 pub fn show(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -9,7 +9,7 @@
 use wire::Own;
 
 use super::conversation::{Change, Conversation, Projection};
-use super::sanitize::Sanitizer;
+use wire::text::Sanitizer;
 
 /// A log as the agent's answer.
 #[derive(Debug, Clone)]

@@ -26,7 +26,6 @@ mod question;
 mod recap;
 mod replay;
 mod retold;
-mod sanitize;
 mod shell;
 mod terminals;
 mod text;
@@ -50,7 +49,6 @@ pub use question::{ACTING_KINDS, Choice, Decision, Question, decided_by, plain_y
 pub use recap::Recap;
 pub use replay::{AcpReplay, Pace, TerminalsAsText};
 pub use retold::Retold;
-pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use shell::command_line;
 pub use text::{Style, Text};
 pub use turn::{Turn, TurnEnd, Why};
@@ -60,6 +58,7 @@ pub use ui::{
 pub use untold::{Beside, ShownChange, names_place, short_path, without_cwd};
 pub use usage::Usage;
 pub use vocabulary::{Frame, Vocabulary};
+pub use wire::text::{Sanitizer, sanitize, sanitize_line};
 
 #[cfg(test)]
 mod tests;

@@ -72,7 +72,7 @@ impl Printed {
         let raw = call.raw_output.as_ref().map(|raw| Self::of_raw(Node::of(raw)));
         let (raw, is_whole) = raw.unwrap_or_default();
         if let Some(terminal) = terminal.and_then(|id| terminals.get(id)) {
-            let text = wire::last_screen(&terminal.text).trim_end().to_owned();
+            let text = wire::text::last_screen(&terminal.text).trim_end().to_owned();
             // An agent knows why it ended the command.
             let end = raw.end.or_else(|| terminal.end.clone());
             return Some(Self { text, end, is_from_terminal: true });

@@ -22,8 +22,8 @@ use super::conversation::{Change, Conversation, Projection};
 use super::notice::Notice;
 use super::plan::PlanEntry;
 use super::prompts::Said;
-use super::sanitize::sanitize_line;
 use page::{Page, Part};
+use wire::text::sanitize_line;
 
 /// How to write for the terminal at hand.
 #[derive(Debug, Clone, Copy)]

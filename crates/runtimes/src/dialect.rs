@@ -6,7 +6,6 @@
 //! Always true, for every dialect: a turn that was begun ends exactly once; a tool call starts
 //! once and ends once; a line that is not understood comes out as [`Said::Raw`].
 
-pub(crate) mod ansi;
 mod calling;
 mod claude;
 mod codex;

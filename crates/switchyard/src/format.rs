@@ -135,12 +135,12 @@ pub(crate) fn print(text: &str) -> Result<()> {
 /// What JSON leaves as it is and a terminal, or its reader, would be led astray by is escaped as
 /// JSON can be. In text for people there is nothing of the kind any more.
 fn for_a_terminal(text: &str) -> Cow<'_, str> {
-    let is_led_by = |c: char| c >= '\u{7f}' && wire::is_hidden(c);
+    let is_led_by = |c: char| c >= '\u{7f}' && wire::text::is_hidden(c);
     if !text.contains(is_led_by) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (c, hides) in wire::with_hidden(None, text) {
+    for (c, hides) in wire::text::with_hidden(None, text) {
         match hides && is_led_by(c) {
             true => {
                 for unit in c.encode_utf16(&mut [0; 2]) {

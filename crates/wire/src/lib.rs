@@ -7,14 +7,12 @@
 mod category;
 mod envelope;
 pub mod fault;
-mod hidden;
 mod ids;
 mod json;
 mod lines;
 mod message;
 mod readable;
 mod rpc;
-mod screen;
 mod splice;
 mod tool_kind;
 mod twins;
@@ -23,19 +21,18 @@ mod words;
 
 pub mod event;
 pub mod limits;
+pub mod text;
 
 pub use category::Category;
 pub use envelope::{Envelope, Span, Unreadable};
 pub use event::{Draft, Event, Kind, Millis, Own, Seq};
 pub use fault::Fault;
-pub use hidden::{is_hidden, show_hidden, with_hidden};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson, RawJson};
 pub use lines::{LineError, LineSplitter};
 pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
 pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
-pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
 pub use twins::{Ambiguous, check_unambiguous};

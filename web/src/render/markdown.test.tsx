@@ -4,9 +4,15 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { Content } from "./Content";
 import { Markdown } from "./Markdown";
+import examples from "../../../crates/wire/src/text/tests/hidden.json";
 import { safeHref, visible } from "./visible";
 
 afterEach(cleanup);
+
+/** The control character that it is a picture of. */
+function hex(picture: string): string {
+  return (picture.charCodeAt(0) - 0x2400).toString(16).toUpperCase().padStart(2, "0");
+}
 
 /** The elements that may come from an agent's text; everything else would be a hole. */
 const ALLOWED = new Set(
@@ -138,6 +144,13 @@ describe("what cannot be seen", () => {
     expect(visible("abc\u202Edef")).toBe("abc‹U+202E›def");
     expect(visible("zero\u200Bwidth\uFEFF")).toBe("zero‹U+200B›width‹U+FEFF›");
     expect(visible("line\r\nline\ttab")).toBe("line\nline\ttab");
+  });
+
+  test("what hides from a reader is the same as everywhere else", () => {
+    for (const [text, codes] of examples as [string, string[]][]) {
+      const shown = visible(text).replace(/[\u2400-\u2421]/g, (picture) => `‹U+00${picture === "␡" ? "7F" : hex(picture)}›`);
+      expect([...shown.matchAll(/‹U\+([0-9A-F]+)›/g)].map((found) => found[1])).toEqual(codes);
+    }
   });
 
   test("also in Markdown, code and titles of links", () => {

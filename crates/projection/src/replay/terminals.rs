@@ -7,8 +7,8 @@
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind};
 
-use crate::sanitize::sanitize;
 use crate::terminals::Terminals;
+use wire::text::sanitize;
 
 /// What a client is shown of an output at once; each showing replaces the one before.
 const SHOWN_BYTES: usize = 8 << 10;
@@ -108,9 +108,9 @@ impl TerminalsAsText {
 
     fn as_text(&self, id: &str) -> Value {
         let text = self.terminals.get(id).map_or("", |terminal| &*terminal.text);
-        let text = wire::last_screen(text);
+        let text = wire::text::last_screen(text);
         let text = sanitize(newest(&text));
-        let text = wire::fenced("", &text);
+        let text = wire::text::fenced("", &text);
         json!({ "type": "content", "content": { "type": "text", "text": text } })
     }
 }

@@ -15,8 +15,8 @@ use crate::calls::{CallKey, Output, Place, ToolCall};
 use crate::conversation::Conversation;
 use crate::diff::{Diff, Mark};
 use crate::json::Node;
-use crate::sanitize::{sanitize, sanitize_line};
 use crate::untold::{Beside, ShownChange, names_place, short_path};
+use wire::text::{sanitize, sanitize_line};
 
 /// Rows of a question; more than a screen, and more than most changes have.
 const ROWS: usize = 400;

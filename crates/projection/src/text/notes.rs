@@ -9,8 +9,8 @@ use wire::event::{Outcome, StopReason};
 
 use super::{Text, page, whole_line};
 use crate::notice::{Notice, Tone, Weight, duration};
-use crate::sanitize::sanitize;
 use crate::turn::{TurnEnd, Why};
+use wire::text::sanitize;
 
 /// Lines of stderr that are shown when an agent's process ends.
 const STDERR_LINES: usize = 5;

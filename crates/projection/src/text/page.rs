@@ -6,7 +6,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::sanitize::Sanitizer;
+use wire::text::Sanitizer;
 
 pub(super) const PLAIN: Style = Style::new();
 pub(super) const DIM: Style = Style::new().dimmed();

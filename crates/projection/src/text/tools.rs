@@ -14,8 +14,8 @@ use crate::calls::{CallKey, FileDiff, Output, Status, ToolCall};
 use crate::conversation::Conversation;
 use crate::diff::Diff;
 use crate::printed::{End, Printed};
-use crate::sanitize::{sanitize, sanitize_line};
 use crate::untold::{short_path, without_cwd};
+use wire::text::{sanitize, sanitize_line};
 
 /// Lines of a diff, of a tool's output and of a failure that are shown.
 const DIFF_LINES: usize = 40;

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::dialect::ansi;
 use crate::scratch::Scratch;
+use wire::text::last_screen;
 
 /// No version, help or list of models is longer; a probe that prints more is ended.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -78,8 +78,8 @@ impl Call<'_> {
             Ok((stdout, exit)) => Outcome::Ran(Ran {
                 code: exit.code,
                 exit: exit.to_string(),
-                stdout: ansi::strip(&String::from_utf8_lossy(&stdout)),
-                stderr: ansi::strip(&worker.handle.stderr_tail()),
+                stdout: last_screen(&String::from_utf8_lossy(&stdout)),
+                stderr: last_screen(&worker.handle.stderr_tail()),
             }),
             Err(_) => Outcome::TimedOut,
         }

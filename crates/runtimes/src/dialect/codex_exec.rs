@@ -11,11 +11,12 @@ use wire::{Category, Fault};
 use super::codex::items::{self, Item, Phase};
 use super::codex::texts::{Texts, Voice};
 use super::codex::{trouble, usage};
-use super::{Dialect, Ending, Exit, Opening, Said, StopReason, TurnEnd, Usage, ansi, json};
+use super::{Dialect, Ending, Exit, Opening, Said, StopReason, TurnEnd, Usage, json};
 use crate::calls::Calls;
 use crate::mint;
 use crate::tools;
 use crate::update::{Call, Compaction, CompactionStatus, Severity, Status, Update};
+use wire::text::last_screen;
 
 /// Enough of an id to tell the calls of two processes apart.
 const PREFIX_CHARS: usize = 8;
@@ -174,7 +175,7 @@ impl CodexExec {
     /// Tools that Codex refused to run are told on stderr alone.
     fn refusals(&mut self, stderr: &str, out: &mut Vec<Said>) {
         const SIGN: &str = "tools::router: error=";
-        for line in ansi::strip(stderr).lines() {
+        for line in last_screen(stderr).lines() {
             if let Some((_, error)) = line.split_once(SIGN) {
                 let title = format!("a tool was refused: {}", tools::one_line(error));
                 self.notice(Severity::Warning, title, out);

@@ -13,9 +13,10 @@ use serde_json::Value;
 use wire::{Category, Fault};
 
 use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, ansi, json, stderr};
+use super::{Dialect, Ending, Exit, Said, StopReason, json, stderr};
 use parts::Parts;
 use steps::Steps;
+use wire::text::last_screen;
 
 #[derive(Debug, Default)]
 pub(super) struct Opencode {
@@ -96,7 +97,7 @@ impl Opencode {
 
 /// Without a user to ask, permission is denied on stderr and the run stops with code 0.
 fn rejected(exit: &Exit) -> Option<Fault> {
-    let text = ansi::strip(&exit.stderr);
+    let text = last_screen(&exit.stderr);
     let line = text.lines().find(|line| line.contains("auto-rejecting"))?;
     let message = line.trim_start_matches(['!', ' ']).trim();
     let remedy = "allow this tool in the CLI's permission settings, or use permission mode `auto`";

@@ -6,18 +6,21 @@
 //!
 //! Always true: the text does not depend on where the stream was cut.
 
-mod screen;
-
 use super::one_turn::OneTurn;
 use super::{Dialect, Ending, Exit, Said, StopReason, stderr};
 use crate::update::{Severity, Update};
-use screen::Screen;
-use wire::Fault;
 
-#[derive(Debug, Default)]
+use wire::Fault;
+use wire::text::{LineScreen, Tabs};
+
+/// Progress is shorter than a line of a wide terminal; a longer line is text and need not
+/// wait for its end.
+const LONGEST_PROGRESS: usize = 200;
+
+#[derive(Debug)]
 pub(super) struct Plain {
     turn: OneTurn,
-    screen: Screen,
+    screen: LineScreen,
     /// The end of what was printed, which is the error when nothing is on stderr.
     last: String,
     has_printed: bool,
@@ -29,15 +32,13 @@ const MAX_LAST_BYTES: usize = 4096;
 impl Dialect for Plain {
     fn line(&mut self, chunk: &str, out: &mut Vec<Said>) {
         let mut text = String::new();
-        for c in chunk.chars() {
-            self.screen.push(c, &mut text);
-        }
+        self.screen.push(chunk, &mut text);
         self.say(text, out);
     }
 
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         let mut text = String::new();
-        self.screen.end(&mut text);
+        self.screen.finish(&mut text);
         self.say(text, out);
         let is_well = exit.code == Some(0);
         if is_well && !self.has_printed && !exit.is_wanted {
@@ -52,8 +53,16 @@ impl Dialect for Plain {
     }
 }
 
+impl Default for Plain {
+    fn default() -> Self {
+        let screen = LineScreen::new(LONGEST_PROGRESS, Tabs::Kept);
+        Self { turn: OneTurn::default(), screen, last: String::new(), has_printed: false }
+    }
+}
+
 impl Plain {
-    fn say(&mut self, text: String, out: &mut Vec<Said>) {
+    fn say(&mut self, mut text: String, out: &mut Vec<Said>) {
+        text.retain(|c| !c.is_control() || matches!(c, '\n' | '\t'));
         if text.is_empty() {
             return;
         }

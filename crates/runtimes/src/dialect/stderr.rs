@@ -1,7 +1,7 @@
 //! What a process that ended had to say about it.
 
 use super::Exit;
-use super::ansi;
+use wire::text::last_screen;
 use wire::{Category, Fault};
 
 /// A message is its first lines; what follows are stack traces and advice.
@@ -10,7 +10,7 @@ const MAX_LINES: usize = 3;
 /// Why the process ended before it had answered: the error on its stderr if there is one,
 /// else its last lines.
 pub(super) fn failure(exit: &Exit) -> Fault {
-    let stderr = ansi::strip(&exit.stderr);
+    let stderr = last_screen(&exit.stderr);
     match error_in(&stderr) {
         Some(error) => {
             Fault::new(Category::classify(None, &error).or(Category::ProcessExit), error)

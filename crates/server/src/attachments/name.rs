@@ -9,7 +9,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 const MAX_ON_DISK: usize = 100;
 const NAMELESS: &str = "file";
 
-/// The name to show: the last part of what was given, without control characters.
+/// The name to show: the last part of what was given, without what nobody would see.
 pub(crate) fn shown(given: &str) -> Result<String, AttachmentError> {
     if given.len() > MAX_GIVEN_BYTES {
         return Err(AttachmentError::BadName("`name` is too long"));
@@ -19,11 +19,8 @@ pub(crate) fn shown(given: &str) -> Result<String, AttachmentError> {
     }
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
     // Marks that turn the direction of writing make `exe.png` of `gnp.exe`.
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let name: String = last.chars().filter(|c| !is_hidden(*c)).take(MAX_SHOWN_CHARS).collect();
+    let seen = wire::text::with_hidden(None, last).filter(|(_, hides)| !hides);
+    let name: String = seen.map(|(c, _)| c).take(MAX_SHOWN_CHARS).collect();
     match name.trim() {
         "" | "." | ".." => Ok(NAMELESS.to_owned()),
         name => Ok(name.to_owned()),

@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use server::secrets::{self, Secrets};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
-use wire::is_hidden;
+use wire::text::is_hidden;
 
 use crate::paint::Paint;
 

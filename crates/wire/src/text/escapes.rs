@@ -1,7 +1,8 @@
-//! What a terminal would not show: escape sequences.
+//! What a terminal obeys instead of showing it: control sequences and strings, by ECMA-48.
 //!
 //! In: characters one by one, so that it does not matter where a stream was cut. Out: the
-//! characters that are text, and the few sequences that change a line.
+//! characters that are text, and the few sequences that change a line. What cannot belong to a
+//! sequence ends it and is read as what follows: nothing but sequences is ever left out.
 
 /// An unterminated string sequence is given up after this many characters, so that a stray
 /// introducer does not swallow the rest of an answer.
@@ -10,23 +11,26 @@ const MAX_SEQUENCE_CHARS: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(char),
-    /// The line is erased from here to its end, or all of it.
+    /// The line is erased from here to its end, from its beginning to here, or all of it.
     EraseRest,
+    EraseStart,
     EraseLine,
-    /// The cursor goes to the beginning of the line.
-    Home,
+    /// The cursor goes to a column, the first of which is 0, or so many columns along the line.
+    ToColumn(usize),
+    Right(usize),
+    Left(usize),
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Ansi {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Escapes {
     state: State,
     n_chars: usize,
     /// The first parameter of a control sequence.
-    parameter: u32,
+    parameter: usize,
     has_more: bool,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 enum State {
     #[default]
     Text,
@@ -39,7 +43,7 @@ enum State {
     StringEscape,
 }
 
-impl Ansi {
+impl Escapes {
     pub(super) fn push(&mut self, c: char) -> Option<Piece> {
         match self.state {
             State::Text => self.text(c),
@@ -61,6 +65,7 @@ impl Ansi {
         }
     }
 
+    /// The introducers among the C1 controls are characters here, because the text is Unicode.
     fn text(&mut self, c: char) -> Option<Piece> {
         match c {
             '\u{1b}' => self.enter(State::Escape),
@@ -99,7 +104,7 @@ impl Ansi {
     fn control(&mut self, c: char) -> Option<Piece> {
         match c {
             '0'..='9' if !self.has_more => {
-                let digit = c.to_digit(10).unwrap_or_default();
+                let digit = c.to_digit(10).map_or(0, |digit| digit as usize);
                 self.parameter = self.parameter.saturating_mul(10).saturating_add(digit);
                 None
             }
@@ -107,16 +112,18 @@ impl Ansi {
                 self.has_more = true;
                 None
             }
-            'K' => {
-                let erased = match self.parameter {
-                    0 => Some(Piece::EraseRest),
-                    2 => Some(Piece::EraseLine),
+            '@'..='~' => {
+                let steps = self.parameter.max(1);
+                self.done(match (c, self.parameter) {
+                    ('K', 0) => Some(Piece::EraseRest),
+                    ('K', 1) => Some(Piece::EraseStart),
+                    ('K', 2) => Some(Piece::EraseLine),
+                    ('G', _) => Some(Piece::ToColumn(steps - 1)),
+                    ('C', _) => Some(Piece::Right(steps)),
+                    ('D', _) => Some(Piece::Left(steps)),
                     _ => None,
-                };
-                self.done(erased)
+                })
             }
-            'G' if self.parameter <= 1 => self.done(Some(Piece::Home)),
-            '@'..='~' => self.done(None),
             _ => self.abandon(c),
         }
     }
@@ -135,17 +142,3 @@ impl Ansi {
         }
     }
 }
-
-/// A text without its escape sequences.
-pub(crate) fn strip(text: &str) -> String {
-    let mut ansi = Ansi::default();
-    text.chars()
-        .filter_map(|c| match ansi.push(c) {
-            Some(Piece::Text(c)) => Some(c),
-            _ => None,
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,4 @@
-//! Makes an agent's text safe to show.
+//! Makes text of others safe to show.
 //!
 //! In: any text. Out: text that moves no cursor, changes no colour, writes no clipboard,
 //! reorders no letters and hides nothing. What is dangerous is not dropped but shown
@@ -6,16 +6,16 @@
 //! was there. Safe texts stay safe when joined, so chunks may be cut anywhere.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
-use wire::{is_hidden, show_hidden as escape, with_hidden};
+use super::hidden::{AS_EMOJI, is_blank, is_hidden, is_joiner, show_hidden as escape, with_hidden};
 
 /// A run of blanks this long in a one-line context is counted instead of printed: padding
 /// is how a command pushes its tail out of sight.
 const LONGEST_BLANK_RUN: usize = 16;
-
-/// The selector that draws the symbol before it as an emoji.
-const AS_EMOJI: char = '\u{fe0f}';
+/// More blanks than this, of whatever kind, push out of sight what follows them in a text of several
+/// lines; indented scripts have fewer.
+const LONGEST_BLANK_RUN_OF_LINES: usize = 32;
 
 /// Sanitizes a stream of chunks; a `\r\n` that was cut in two is still one line break, and an
 /// emoji one emoji.
@@ -73,6 +73,42 @@ fn sanitize_after(before: Option<char>, text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// What somebody is asked to allow: as [`sanitize`], but every character can be seen, joiners too,
+/// because a command needs none; and so many blanks and empty lines that they hide what follows are
+/// counted.
+pub fn sanitize_asked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = with_hidden(None, text).peekable();
+    while let Some((c, hides)) = chars.next() {
+        if is_distance(c) {
+            let mut blanks = String::from(c);
+            while let Some((next, _)) = chars.next_if(|(next, _)| is_distance(*next)) {
+                blanks.push(next);
+            }
+            match blanks.chars().count() {
+                n if n > LONGEST_BLANK_RUN_OF_LINES => _ = write!(out, "⟨{n} blank characters⟩"),
+                _ => blanks.chars().for_each(|c| show_asked(c, is_hidden(c), &mut out)),
+            }
+        } else {
+            show_asked(c, hides, &mut out);
+        }
+    }
+    out
+}
+
+/// Blanks and line breaks of every kind.
+fn is_distance(c: char) -> bool {
+    c.is_whitespace() || is_blank(c)
+}
+
+fn show_asked(c: char, hides: bool, out: &mut String) {
+    match c {
+        '\n' | '\t' => out.push(c),
+        c if hides || is_joiner(c) => escape(c, out),
+        c => out.push(c),
+    }
+}
+
 /// The safe form of a text that must stay on one line and within `max_chars`: line breaks
 /// and tabs are shown as escapes, long runs of blanks are counted, and a text that is too
 /// long shows both of its ends and how many of its characters are left out between them.
@@ -122,15 +158,6 @@ impl Piece {
         self.write(&mut shown);
         shown.chars().count()
     }
-}
-
-/// Blanks that a terminal prints as nothing but distance.
-fn is_blank(c: char) -> bool {
-    matches!(
-        c,
-        ' ' | '\u{a0}' | '\u{2000}'
-            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{2800}'
-    )
 }
 
 /// Keeps both ends of a text that takes more than `max_chars` characters. What is counted as
