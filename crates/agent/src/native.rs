@@ -21,13 +21,9 @@ mod journal;
 pub mod mcp;
 pub mod models;
 mod options;
-#[cfg(test)]
-mod play;
 mod process;
 pub mod provider;
 pub mod providers;
-#[cfg(test)]
-mod rehearsal;
 mod replay;
 pub mod sandbox;
 pub mod scene;

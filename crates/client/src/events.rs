@@ -9,10 +9,13 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde_json::Value;
-use wire::{Event, Json, Kind, Millis, Seq, TurnId};
+use wire::{Event, Json, Kind, Millis, Seq, TurnId, sse};
 
+use crate::ClientError;
 use crate::transport::Answer;
-use crate::{ClientError, Frame, Frames};
+
+/// Beyond the largest event that a log takes.
+const MAX_EVENT_BYTES: usize = 96 << 20;
 
 /// Several of the daemon's heartbeats.
 const SILENT_FOR: Duration = Duration::from_secs(60);
@@ -29,29 +32,27 @@ pub enum Told {
 #[derive(Debug)]
 pub struct Events {
     answer: Answer,
-    frames: Frames,
-    ready: VecDeque<Frame>,
+    reader: sse::Events,
+    ready: VecDeque<sse::Event>,
 }
 
 impl Events {
     pub(crate) fn new(answer: Answer) -> Self {
-        Self { answer, frames: Frames::default(), ready: VecDeque::new() }
+        Self { answer, reader: sse::Events::new(MAX_EVENT_BYTES), ready: VecDeque::new() }
     }
 
     /// What is told next; nothing when the daemon has ended the stream.
     pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
         loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return told(frame).map(Some);
+            if let Some(event) = self.ready.pop_front() {
+                return told(event).map(Some);
             }
             let waiting = tokio::time::timeout(SILENT_FOR, self.answer.response.body_mut().frame());
             let Some(part) = waiting.await.map_err(|_| ClientError::Silent)? else {
                 return Ok(None);
             };
             let Ok(bytes) = part?.into_data() else { continue };
-            let mut frames = Vec::new();
-            self.frames.push(&bytes, &mut frames).map_err(|_| ClientError::TooLong)?;
-            self.ready.extend(frames);
+            self.reader.feed(&bytes, &mut self.ready).map_err(|_| ClientError::TooLong)?;
         }
     }
 
@@ -71,10 +72,10 @@ struct Line {
     payload: Json,
 }
 
-fn told(frame: Frame) -> Result<Told, ClientError> {
-    let Frame { id, event, data } = frame;
-    match (id, event) {
-        (Some(id), None) => {
+fn told(event: sse::Event) -> Result<Told, ClientError> {
+    let sse::Event { name, data, id, .. } = event;
+    match id {
+        Some(id) if name.is_empty() => {
             let line: Line = serde_json::from_str(&data).map_err(ClientError::Unreadable)?;
             let event = Event {
                 seq: Seq(line.seq),
@@ -85,9 +86,9 @@ fn told(frame: Frame) -> Result<Told, ClientError> {
             };
             Ok(Told::Event(Box::new(event), id))
         }
-        (_, name) => {
+        _ => {
             let data = serde_json::from_str(&data).unwrap_or_default();
-            Ok(Told::Remark(name.unwrap_or_default(), data))
+            Ok(Told::Remark(name, data))
         }
     }
 }

@@ -8,14 +8,12 @@
 mod error;
 mod events;
 mod follow;
-mod frames;
 mod session;
 mod transport;
 
 pub use error::ClientError;
 pub use events::{Events, Told};
 pub use follow::{Follower, Heard};
-pub use frames::{Frame, Frames, TooLong};
 pub use session::{Answer, Attachment, Session};
 pub use transport::{Answering, Body, connect};
 

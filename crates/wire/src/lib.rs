@@ -21,6 +21,7 @@ mod words;
 
 pub mod event;
 pub mod limits;
+pub mod sse;
 pub mod text;
 
 pub use category::Category;

@@ -6,7 +6,6 @@
 //! with the session all its servers end, with everything they started.
 
 mod connect;
-mod events;
 mod http;
 mod naming;
 mod offer;

@@ -27,7 +27,6 @@ mod pace;
 mod quirks;
 mod reader;
 mod slots;
-mod sse;
 mod think;
 
 use std::collections::HashMap;

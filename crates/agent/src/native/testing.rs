@@ -3,6 +3,9 @@
 //! The client holds unsaved files of its own, serves `fs/*` when it says that it does, and
 //! remembers what it was asked.
 
+pub(super) mod play;
+pub(super) mod rehearsal;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

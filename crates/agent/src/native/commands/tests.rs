@@ -10,7 +10,7 @@ use soak::PATIENCE;
 
 use super::{End, Finished, Order, run};
 use crate::native::client::Abilities;
-use crate::native::rehearsal::{Rehearsal, until};
+use crate::native::testing::rehearsal::{Rehearsal, until};
 
 fn rehearse() -> Rehearsal {
     Rehearsal::new(Abilities::default(), |_| {})

@@ -11,7 +11,7 @@ use crate::native::config::Setup;
 use crate::native::context::messages;
 use crate::native::journal::{Item, Journal};
 use crate::native::options::Mode;
-use crate::native::play::{Cast, Play};
+use crate::native::testing::play::{Cast, Play};
 
 /// A session with these tools on, and these checks.
 async fn play_with(switch: Switch, checks: &[&str], mode: Mode) -> Play {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::native::client::Abilities;
-use crate::native::play::chosen;
-use crate::native::rehearsal::{Rehearsal, until};
+use crate::native::testing::play::chosen;
+use crate::native::testing::rehearsal::{Rehearsal, until};
 
 const ASK: &str = "session/request_permission";
 const KINDS: [Kind; 4] = [Kind::Edit, Kind::Execute, Kind::Fetch, Kind::Other];

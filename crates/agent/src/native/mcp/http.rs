@@ -19,8 +19,8 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use wire::sse;
 
-use super::events::Events;
 use super::sieve::MAX_MESSAGE_BYTES;
 use super::spec::Secrets;
 
@@ -266,27 +266,19 @@ async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure>
 }
 
 fn events(response: Response) -> SseStream {
-    let mut events = Events::new(MAX_MESSAGE_BYTES);
-    let chunks = response.bytes_stream();
-    let parsed = chunks.map(move |chunk| {
-        let failed =
-            |error: Box<dyn std::error::Error + Send + Sync>| vec![Err(SseError::Body(error))];
-        let chunk = match chunk {
-            Ok(chunk) => chunk,
-            Err(error) => return stream::iter(failed(Box::new(error))),
-        };
-        match events.feed(&chunk) {
-            Err(error) => stream::iter(failed(Box::new(error))),
-            Ok(events) => {
-                let event = |event: super::events::Event| Sse {
-                    event: (!event.name.is_empty()).then_some(event.name),
-                    data: Some(event.data),
-                    id: event.id,
-                    retry: event.retry,
-                };
-                stream::iter(events.into_iter().map(event).map(Ok).collect::<Vec<_>>())
+    let mut reader = sse::Events::new(MAX_MESSAGE_BYTES);
+    let parsed = response.bytes_stream().map(move |chunk| {
+        let mut events = Vec::new();
+        let fed = match chunk {
+            Ok(chunk) => {
+                reader.feed(&chunk, &mut events).map_err(|long| SseError::Body(long.into()))
             }
-        }
+            Err(error) => Err(SseError::Body(error.into())),
+        };
+        let event = |sse::Event { name, data, id, retry }| {
+            Ok(Sse { event: (!name.is_empty()).then_some(name), data: Some(data), id, retry })
+        };
+        stream::iter(events.into_iter().map(event).chain(fed.err().map(Err)))
     });
     // After an error nothing that follows could be trusted.
     let until_error = parsed.flatten().scan(false, |has_failed, item| {

@@ -14,8 +14,8 @@ use reqwest::{Client, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
+use wire::sse;
 
-use super::events::{Event, Events};
 use super::http;
 use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
 use super::spec::Secrets;
@@ -39,7 +39,7 @@ pub(super) enum SseFailure {
     #[error("the server wants messages to be sent to another origin, {0}")]
     Elsewhere(String),
     #[error("{0}")]
-    TooLong(super::events::TooLong),
+    TooLong(sse::TooLong),
     #[error("a message cannot be written: {0}")]
     Json(serde_json::Error),
 }
@@ -49,8 +49,8 @@ pub(super) struct EventLink {
     headers: HeaderMap,
     address: Url,
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
-    events: Events,
-    read: VecDeque<Event>,
+    events: sse::Events,
+    read: VecDeque<sse::Event>,
     sieve: Sieve,
     reason: Reason,
 }
@@ -84,7 +84,7 @@ impl EventLink {
             headers,
             address: base.clone(),
             chunks: response.bytes_stream().boxed(),
-            events: Events::new(MAX_MESSAGE_BYTES),
+            events: sse::Events::new(MAX_MESSAGE_BYTES),
             read: VecDeque::new(),
             sieve: Sieve::default(),
             reason,
@@ -104,14 +104,14 @@ impl EventLink {
     }
 
     /// Dropping the future loses nothing.
-    async fn next(&mut self) -> Result<Option<Event>, SseFailure> {
+    async fn next(&mut self) -> Result<Option<sse::Event>, SseFailure> {
         loop {
             if let Some(event) = self.read.pop_front() {
                 return Ok(Some(event));
             }
             let Some(chunk) = self.chunks.next().await else { return Ok(None) };
             let chunk = chunk.map_err(SseFailure::Http)?;
-            self.read.extend(self.events.feed(&chunk).map_err(SseFailure::TooLong)?);
+            self.events.feed(&chunk, &mut self.read).map_err(SseFailure::TooLong)?;
         }
     }
 }

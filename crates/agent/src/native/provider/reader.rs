@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::sse::{Field, SseReader};
+use wire::sse::{Line, Lines};
 
 /// A chunk holds a token or, at worst, a whole file as the argument of a call.
 const MAX_LINE_BYTES: usize = 8 << 20;
@@ -40,6 +40,13 @@ pub(super) enum Unreadable {
 pub(super) struct Reader {
     form: Form,
     n_bytes: usize,
+    chunks: Chunks,
+    excerpt: Vec<u8>,
+}
+
+/// What the fields of a stream have come to.
+#[derive(Debug, Default)]
+struct Chunks {
     /// Data lines that are not chunks by themselves.
     held: Vec<Vec<u8>>,
     held_bytes: usize,
@@ -48,29 +55,19 @@ pub(super) struct Reader {
     has_fields: bool,
     /// A chunk was no JSON.
     has_skipped: bool,
-    excerpt: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum Form {
     /// Only white space so far.
     Unknown,
-    Events(SseReader),
+    Events(Lines),
     Document(Vec<u8>),
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
-        Self {
-            form: Form::Unknown,
-            n_bytes: 0,
-            held: Vec::new(),
-            held_bytes: 0,
-            is_error: false,
-            has_fields: false,
-            has_skipped: false,
-            excerpt: Vec::new(),
-        }
+        Self { form: Form::Unknown, n_bytes: 0, chunks: Chunks::default(), excerpt: Vec::new() }
     }
 
     /// Whether no byte has come.
@@ -92,7 +89,7 @@ impl Reader {
                 Some(b'{' | b'[') => Form::Document(Vec::new()),
                 // A page for browsers: some do not end for a long time.
                 Some(b'<') => return Err(self.foreign()),
-                Some(_) => Form::Events(SseReader::new(MAX_LINE_BYTES)),
+                Some(_) => Form::Events(Lines::default()),
             };
         }
         match &mut self.form {
@@ -104,11 +101,14 @@ impl Reader {
                 document.extend_from_slice(bytes);
                 Ok(())
             }
-            Form::Events(sse) => {
-                let mut fields = Vec::new();
-                let fed = sse.feed(bytes, &mut fields);
-                self.take(fields, pieces);
-                fed.map_err(|_| Unreadable::LineTooLong)
+            Form::Events(lines) => {
+                let mut bytes = bytes;
+                while let Some(line) =
+                    lines.next(&mut bytes, MAX_LINE_BYTES).map_err(|_| Unreadable::LineTooLong)?
+                {
+                    self.chunks.take(line, pieces);
+                }
+                Ok(())
             }
         }
     }
@@ -129,11 +129,12 @@ impl Reader {
                 pieces.push(Piece::Done);
                 Ok(())
             }
-            Form::Events(sse) => {
-                let mut fields = Vec::new();
-                sse.finish(&mut fields);
-                self.take(fields, pieces);
-                if self.has_fields { Ok(()) } else { Err(self.foreign()) }
+            Form::Events(lines) => {
+                if let Some(line) = lines.finish() {
+                    self.chunks.take(line, pieces);
+                }
+                self.chunks.take(Line::Blank, pieces);
+                if self.chunks.has_fields { Ok(()) } else { Err(self.foreign()) }
             }
         }
     }
@@ -143,36 +144,43 @@ impl Reader {
         let text = super::failure::on_one_line(&text);
         Unreadable::Foreign(text.chars().take(EXCERPT_CHARS).collect())
     }
+}
 
-    fn take(&mut self, fields: Vec<Field>, pieces: &mut Vec<Piece>) {
-        for field in fields {
-            match field {
-                Field::Data(data) => {
-                    self.has_fields = true;
+impl Chunks {
+    fn take(&mut self, line: Line<'_>, pieces: &mut Vec<Piece>) {
+        match line {
+            Line::Blank => {
+                self.release(pieces);
+                self.is_error = false;
+            }
+            Line::Field { name: b"data", value: Some(data) } => {
+                self.has_fields = true;
+                self.data(data, pieces);
+            }
+            // What some servers say instead of data, and what others announce an error with.
+            Line::Field { name: b"error", value: Some(data) } => {
+                self.has_fields = true;
+                self.is_error = true;
+                if !data.is_empty() {
                     self.data(data, pieces);
                 }
-                Field::Error(data) => {
-                    self.has_fields = true;
-                    self.is_error = true;
-                    if !data.is_empty() {
-                        self.data(data, pieces);
-                    }
-                }
-                Field::End => {
-                    self.release(pieces);
-                    self.is_error = false;
-                }
             }
+            Line::Field { name: b"event", value: Some(name) } if name.trim_ascii() == b"error" => {
+                self.has_fields = true;
+                self.is_error = true;
+            }
+            // Comments, ids, and words of something that is no stream.
+            Line::Field { .. } => {}
         }
     }
 
-    fn data(&mut self, data: Vec<u8>, pieces: &mut Vec<Piece>) {
+    fn data(&mut self, data: &[u8], pieces: &mut Vec<Piece>) {
         if self.held.is_empty() {
             if data.trim_ascii() == b"[DONE]" {
                 pieces.push(Piece::Done);
                 return;
             }
-            if let Some(value @ Value::Object(_)) = parse(&data) {
+            if let Some(value @ Value::Object(_)) = parse(data) {
                 pieces.push(self.piece(value));
                 return;
             }
@@ -181,7 +189,7 @@ impl Reader {
             self.release(pieces);
         }
         self.held_bytes += data.len();
-        self.held.push(data);
+        self.held.push(data.to_vec());
     }
 
     /// What was held is one chunk, or each line of it is, or it is none.

@@ -13,7 +13,7 @@ use super::places::Places;
 use super::{Mode, Refused, Sandbox};
 use crate::native::client::Abilities;
 use crate::native::commands::{Bash, End, Finished, Order, run};
-use crate::native::rehearsal::{Rehearsal, until};
+use crate::native::testing::rehearsal::{Rehearsal, until};
 use crate::native::tools::Tool as _;
 
 const HELD: Mode = Mode::Workspace { network: false };
@@ -351,7 +351,7 @@ fn a_policy_survives_being_an_argument() {
 
 #[test]
 fn a_launcher_without_a_policy_runs_nothing() {
-    let stage = crate::native::rehearsal::stage_program();
+    let stage = crate::native::testing::rehearsal::stage_program();
     for arguments in [&["__sandbox"][..], &["__sandbox", "alone;;;"], &["__sandbox", "x", "true"]] {
         let output = std::process::Command::new(&stage).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(126), "{arguments:?}");

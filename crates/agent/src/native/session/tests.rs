@@ -6,7 +6,7 @@ use testkit::model_server::{calls, status, text};
 
 use crate::native::client::Abilities;
 use crate::native::journal::{Entry, Item};
-use crate::native::play::{Cast, Play};
+use crate::native::testing::play::{Cast, Play};
 
 mod cost;
 

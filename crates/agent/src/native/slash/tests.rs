@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::model_server::{MODEL, text};
 
 use super::*;
-use crate::native::play::{Cast, Play};
+use crate::native::testing::play::{Cast, Play};
 
 fn put(play: &Play, name: &str, body: &str) {
     let dir = play.stage.cwd().join(PROJECT_DIR);

@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::model_server::{calls, status, text};
 
 use crate::native::options::Mode;
-use crate::native::play::{Cast, Play, chosen};
 use crate::native::session::Limits;
+use crate::native::testing::play::{Cast, Play, chosen};
 
 fn task(prompt: &str) -> testkit::model_server::Answer {
     calls([("task", json!({ "description": "look around", "prompt": prompt }))])

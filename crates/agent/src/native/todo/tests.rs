@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Priority, Status, Todo};
 use crate::native::client::Abilities;
-use crate::native::rehearsal::{Rehearsal, until, work};
+use crate::native::testing::rehearsal::{Rehearsal, until, work};
 use crate::native::tools::{Need, Tool as _};
 
 #[tokio::test]

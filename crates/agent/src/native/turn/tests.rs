@@ -11,8 +11,8 @@ use testkit::model_server::{calls, status, text};
 
 use crate::native::journal::Item;
 use crate::native::options::Mode;
-use crate::native::play::{Cast, Play, Prop, chosen};
 use crate::native::session::Limits;
+use crate::native::testing::play::{Cast, Play, Prop, chosen};
 use crate::native::tools::{Output, Tool, ToolError};
 
 type Diary = Arc<Mutex<Vec<String>>>;
@@ -258,7 +258,7 @@ async fn a_second_prompt_does_not_run_beside_the_first() {
     play.server.answer(text("slow").hang_after_headers());
     let first = play.begin("one");
     play.server.wait_for_chats(1).await;
-    let second = play.session.begin(crate::native::play::blocks("two"));
+    let second = play.session.begin(crate::native::testing::play::blocks("two"));
     assert!(second.is_err());
     play.session.cancel();
     assert_eq!(first.await.unwrap().unwrap()["stopReason"], "cancelled");

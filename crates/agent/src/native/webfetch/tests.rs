@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use super::{Settings, WebFetch};
 use crate::native::client::Abilities;
-use crate::native::rehearsal::{Rehearsal, work};
+use crate::native::testing::rehearsal::{Rehearsal, work};
 use crate::native::tools::{Need, Prepared, Tool as _, ToolError};
 
 struct Server {

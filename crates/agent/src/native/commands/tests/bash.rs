@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::rehearse;
 use crate::native::commands::Bash;
-use crate::native::rehearsal::{Rehearsal, text_of, work};
+use crate::native::testing::rehearsal::{Rehearsal, text_of, work};
 use crate::native::tools::{Content, Need, Prepared, Tool, ToolError};
 
 async fn prepare(stage: &Rehearsal, arguments: Value) -> Result<Prepared, ToolError> {

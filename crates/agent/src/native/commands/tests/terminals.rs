@@ -8,7 +8,7 @@ use soak::PATIENCE;
 use super::order;
 use crate::native::client::Abilities;
 use crate::native::commands::{End, run};
-use crate::native::rehearsal::{Rehearsal, until};
+use crate::native::testing::rehearsal::{Rehearsal, until};
 
 fn rehearse() -> Rehearsal {
     let can = Abilities { has_terminals: true, ..Abilities::default() };

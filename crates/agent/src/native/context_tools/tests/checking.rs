@@ -6,7 +6,7 @@ use testkit::model_server::{calls, text};
 use super::{call, play_with};
 use crate::native::context_tools::Switch;
 use crate::native::options::Mode;
-use crate::native::play::chosen;
+use crate::native::testing::play::chosen;
 
 const ASK: &str = "session/request_permission";
 

@@ -5,7 +5,7 @@ use testkit::model_server::{calls, text};
 
 use super::{assert_valid, call, play};
 use crate::native::journal::{Entry, Item};
-use crate::native::play::Play;
+use crate::native::testing::play::Play;
 
 /// Two subjects, in parts 1 to 4.
 async fn talk() -> Play {

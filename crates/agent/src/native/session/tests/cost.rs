@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 
 use crate::native::journal::Item;
-use crate::native::play::{Cast, Play};
 use crate::native::provider::Price;
 use crate::native::session::bill::Bill;
+use crate::native::testing::play::{Cast, Play};
 
 fn costs(play: &Play) -> Vec<Value> {
     play.updates_of("usage_update").iter().map(|update| update["cost"]["amount"].clone()).collect()

@@ -6,9 +6,9 @@ use testkit::model_server::{calls, text};
 
 use crate::native::journal::Item;
 use crate::native::options::Mode;
-use crate::native::play::{Cast, Play, Prop};
-use crate::native::rehearsal::until;
 use crate::native::session::Limits;
+use crate::native::testing::play::{Cast, Play, Prop};
+use crate::native::testing::rehearsal::until;
 use crate::native::tools::Output;
 
 /// The turn ends as cancelled, all calls that were shown have ended, and the session goes on.

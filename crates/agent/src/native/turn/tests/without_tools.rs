@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::model_server::{Answer, Asked, calls, status, text};
 
 use crate::native::client::Abilities;
-use crate::native::play::{Cast, Play};
+use crate::native::testing::play::{Cast, Play};
 
 /// Ollama, with a model whose template knows no tools.
 fn ollama(asked: &Asked) -> Answer {

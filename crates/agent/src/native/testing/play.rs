@@ -10,21 +10,21 @@ use testkit::model_server::{MODEL, ModelServer};
 use tokio::task::JoinHandle;
 use wire::{Json, RpcError};
 
-use super::chat::ToolSpec;
-use super::client::Abilities;
-use super::commands::Bash;
-use super::config::{Config, ProviderTable, Wait};
-use super::endpoint::ModelSettings;
-use super::instructions::{Denied, Instructions};
-use super::journal::{Entry, Item, Journal};
-use super::mcp::{self, Servers};
-use super::models::Models;
-use super::options::{Mode, Options};
-use super::provider::Price;
 use super::rehearsal::Rehearsal;
-use super::scene::{Scene, Settings};
-use super::session::{Limits, Parts, Session};
-use super::tools::{self, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
+use crate::native::chat::ToolSpec;
+use crate::native::client::Abilities;
+use crate::native::commands::Bash;
+use crate::native::config::{Config, ProviderTable, Wait};
+use crate::native::endpoint::ModelSettings;
+use crate::native::instructions::{Denied, Instructions};
+use crate::native::journal::{Entry, Item, Journal};
+use crate::native::mcp::{self, Servers};
+use crate::native::models::Models;
+use crate::native::options::{Mode, Options};
+use crate::native::provider::Price;
+use crate::native::scene::{Scene, Settings};
+use crate::native::session::{Limits, Parts, Session};
+use crate::native::tools::{self, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
 use roots::Forbidden;
 
 pub(crate) struct Play {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use soak::PATIENCE;
 use wire::{Json, RpcError};
 
-use super::chat::Part;
-use super::client::{Abilities, Client};
-use super::scene::{Progress, Scene, SceneOfSession, Settings};
-use super::testing::connected;
-use super::tools::{Output, Prepared};
+use super::connected;
+use crate::native::chat::Part;
+use crate::native::client::{Abilities, Client};
+use crate::native::scene::{Progress, Scene, SceneOfSession, Settings};
+use crate::native::tools::{Output, Prepared};
 
 /// A session in a directory of its own, and the client's end of its connection.
 pub(crate) struct Rehearsal {
