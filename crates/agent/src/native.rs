@@ -3,19 +3,21 @@
 //! In: ACP on a pair of byte streams. Out: the same, and what the tools do. It is started like
 //! any other agent and does not know who starts it.
 
-pub mod arguments;
+mod arguments;
 pub mod assemble;
 pub mod chat;
 pub mod client;
-pub mod commands;
+mod commands;
 pub mod config;
 mod content;
 mod context;
-pub mod context_tools;
+mod context_tools;
 pub mod discover;
 pub mod endpoint;
-pub mod files;
+mod excerpt;
+mod files;
 mod gate;
+mod http;
 mod instructions;
 mod journal;
 pub mod mcp;
@@ -31,14 +33,21 @@ pub mod secret;
 mod session;
 mod slash;
 mod task;
-pub mod todo;
+mod todo;
 pub mod tools;
 mod turn;
 mod visible;
-pub mod webfetch;
+mod webfetch;
 
 pub use options::{efforts, modes};
 pub use process::{Setup, serve};
 pub use session::Limits;
 #[cfg(test)]
 mod testing;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Nothing that can panic runs under the locks here, so that a poisoned one is still sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -19,7 +19,7 @@ const EXCERPT_CHARS: usize = 60;
 /// Told to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadArguments(String);
+pub(super) struct BadArguments(String);
 
 impl BadArguments {
     fn new(why: impl std::fmt::Display) -> Self {
@@ -29,7 +29,7 @@ impl BadArguments {
     }
 }
 
-pub fn parse(text: &str) -> Result<Map<String, Value>, BadArguments> {
+pub(super) fn parse(text: &str) -> Result<Map<String, Value>, BadArguments> {
     if text.len() > MAX_BYTES {
         return Err(BadArguments::new(format!("they are longer than {MAX_BYTES} bytes")));
     }

@@ -72,6 +72,11 @@ impl Client {
         self.connection.notify_in_turn("session/update", &Json::of(&params)).await
     }
 
+    /// Says some words: `agent_message_chunk`, or `agent_thought_chunk`.
+    pub async fn say(&self, kind: &str, text: &str) -> Result<(), CallError> {
+        self.update(chunk(kind, text)).await
+    }
+
     /// Shows how far a call is. One that the client has no room for is left out: the next
     /// holds everything.
     pub fn show_progress(&self, call: &str, content: &[Content], locations: &[Location]) {
@@ -153,6 +158,11 @@ impl Client {
         };
         Ok(answer.read().unwrap_or_default())
     }
+}
+
+/// Some words as an update.
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
+    json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
 }
 
 impl Content {

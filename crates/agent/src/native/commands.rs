@@ -27,8 +27,8 @@ use super::sandbox::Refused;
 use super::scene::Scene;
 use super::tools::ToolError;
 
-pub use bash::Bash;
-pub use key::permission_key;
+pub(super) use bash::tool as bash_tool;
+pub(super) use key::permission_key;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -61,7 +61,7 @@ impl Default for Settings {
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub(super) struct Order {
     pub line: String,
     pub cwd: PathBuf,
     pub timeout: Duration,
@@ -69,7 +69,7 @@ pub struct Order {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub(super) struct Finished {
     /// Without escapes, and bounded: of a long output the beginning and the end.
     pub text: String,
     pub end: End,
@@ -81,7 +81,7 @@ pub struct Finished {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub(super) enum End {
     Code(i32),
     /// Its name or number.
     Signal(String),
@@ -92,7 +92,7 @@ pub enum End {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum CommandError {
+pub(super) enum CommandError {
     #[error("the command did not start: {0}")]
     Spawn(#[from] bus::SpawnError),
     #[error("the client's terminal failed: {0}")]
@@ -112,7 +112,7 @@ impl From<CommandError> for ToolError {
 }
 
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
-pub async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
+pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
     let settings = &scene.session.settings;
     let has_terminal = scene.session.client.can.has_terminals
         && settings.commands.in_clients_terminal

@@ -92,20 +92,13 @@ fn since_fresh_start(entries: &[Entry]) -> &[Entry] {
 type Result<'a> = (u64, &'a [Part]);
 
 fn results(entries: &[Entry]) -> HashMap<(u64, usize), Result<'_>> {
-    let result = |entry: &'_ Entry| match &*entry.item {
-        Item::Called { answer, index, .. } => Some((*answer, *index)),
+    let results = entries.iter().filter_map(|entry| match &*entry.item {
+        Item::Called { answer, index, parts, .. } => {
+            Some(((*answer, *index), (entry.seq, parts.as_slice())))
+        }
         _ => None,
-    };
-    entries
-        .iter()
-        .filter_map(|entry| {
-            let key = result(entry)?;
-            match &*entry.item {
-                Item::Called { parts, .. } => Some((key, (entry.seq, parts.as_slice()))),
-                _ => None,
-            }
-        })
-        .collect()
+    });
+    results.collect()
 }
 
 struct Told<'a> {

@@ -154,29 +154,26 @@ impl<'de> Deserialize<'de> for Switch {
 }
 
 /// Those of a session's own conversation, for one turn.
-pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<dyn Tool>> {
+pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
     let switch = session.context_tools();
     let is_on = |name: &Name| switch.has(*name);
     let desk = Desk::new(session);
-    let make = |name: Name| -> Arc<dyn Tool> {
-        let desk = desk.clone();
-        match name {
-            Name::ContextEdit => Arc::new(edit::ContextEdit(desk)),
-            Name::ThreadPark => Arc::new(park::ThreadPark(desk)),
-            Name::ClassifierThreads => Arc::new(classify::ClassifierThreads(desk)),
-            Name::DistillThreads => Arc::new(distill::DistillThreads(desk)),
-            Name::ObjectiveSet => Arc::new(objective::ObjectiveSet(desk)),
-            Name::Verify => Arc::new(verify::Verify(session.clone())),
-            Name::Refine => Arc::new(refine::Refine::new(session.clone(), cancel.clone())),
-        }
+    let make = |name: Name| match name {
+        Name::ContextEdit => edit::tool(desk.clone()),
+        Name::ThreadPark => park::tool(desk.clone()),
+        Name::ClassifierThreads => classify::tool(desk.clone()),
+        Name::DistillThreads => distill::tool(desk.clone()),
+        Name::ObjectiveSet => objective::tool(desk.clone()),
+        Name::Verify => verify::tool(session.clone()),
+        Name::Refine => refine::tool(session.clone(), cancel.clone()),
     };
     Name::ALL.into_iter().filter(is_on).map(make).collect()
 }
 
 /// Those of a sub-agent, which has a conversation of its own that nobody keeps.
-pub(super) fn for_task(session: &Arc<Session>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn for_task(session: &Arc<Session>) -> Vec<Arc<Tool>> {
     match session.context_tools().has(Name::Verify) {
-        true => vec![Arc::new(verify::Verify(session.clone()))],
+        true => vec![verify::tool(session.clone())],
         false => Vec::new(),
     }
 }

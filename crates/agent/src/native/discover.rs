@@ -13,6 +13,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::endpoint::{Endpoint, Kind};
+use super::http;
 use super::provider::Model;
 use super::provider::listing;
 
@@ -164,11 +165,6 @@ impl Found {
     }
 }
 
-enum Heard {
-    List(Value),
-    Locked(u16),
-}
-
 async fn ask(candidate: Candidate) -> Option<Said> {
     let base = Url::parse(&format!("http://127.0.0.1:{}/v1", candidate.port)).ok()?;
     let asking = async {
@@ -179,25 +175,22 @@ async fn ask(candidate: Candidate) -> Option<Said> {
         let is_locked =
             status.as_u16() == 401 || (status.as_u16() == 500 && candidate.kind == Kind::Litellm);
         if is_locked {
-            return Some(Heard::Locked(status.as_u16()));
+            return Some(Err(status.as_u16()));
         }
         if !status.is_success() {
             return None;
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.ok()? {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_LIST_BYTES {
-                return None;
-            }
+        if !http::read(&mut response, MAX_LIST_BYTES, &mut body).await.ok()? {
+            return None;
         }
-        serde_json::from_slice::<Value>(&body).ok().map(Heard::List)
+        serde_json::from_slice::<Value>(&body).ok().map(Ok)
     };
     let kind = candidate.kind;
     match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
-        Heard::Locked(status) => Some(Said::NoKey { kind, base, status }),
-        Heard::List(answer) => {
-            let models = listing::strict(&answer)?;
+        Err(status) => Some(Said::NoKey { kind, base, status }),
+        Ok(list) => {
+            let models = listing::strict(&list)?;
             Some(Said::Models(Found { kind, base, models }))
         }
     }

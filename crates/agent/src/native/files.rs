@@ -12,7 +12,7 @@
 //! files are changed together or, as far as the disk lets us, not at all.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bus::connection::CallError;
 use roots::{Facts, Kind, Place, Roots};
@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::client::Client;
+use super::lock;
 use super::tools::ToolError;
 
 mod changing;
@@ -154,12 +155,12 @@ impl Files {
 
     /// The model has seen this.
     pub(super) fn note(&self, place: &Place, text: &Text) {
-        self.seen().note(place.real(), text.digest());
+        lock(&self.shared.seen).note(place.real(), text.digest());
     }
 
     pub(super) fn check_seen(&self, place: &Place, text: &Text) -> Result<(), ToolError> {
         let shown = self.shown(place);
-        match self.seen().of(place.real()) {
+        match lock(&self.shared.seen).of(place.real()) {
             Some(digest) if digest == text.digest() => Ok(()),
             Some(_) => Err(ToolError::new(format_args!(
                 "`{shown}` has changed since you read it: read it again, then change it"
@@ -246,11 +247,6 @@ impl Files {
     ) -> Result<T, ToolError> {
         let shared = self.shared.clone();
         tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ToolError::new)
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
-        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

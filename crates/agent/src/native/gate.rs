@@ -4,11 +4,13 @@
 //! with a sentence for the model. One question at a time is put to a person.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
 use super::client::{Client, Permission};
+use super::excerpt;
+use super::lock;
 use super::options::Mode;
 use super::tools::{Kind, Need};
 
@@ -87,19 +89,15 @@ impl Gate {
             Mode::Code => kind == Kind::Edit,
             Mode::Ask | Mode::Plan => false,
         };
-        let is_allowed = (by_mode && !is_protected) || self.always().contains(key);
+        let is_allowed = (by_mode && !is_protected) || lock(&self.always).contains(key);
         is_allowed.then_some(Verdict::Run)
     }
 
     fn remember(&self, key: &str) {
-        let mut always = self.always();
+        let mut always = lock(&self.always);
         if always.len() < MAX_ALWAYS {
             always.insert(key.to_owned());
         }
-    }
-
-    fn always(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.always.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,9 +142,7 @@ fn options(key: &str) -> Value {
 
 fn short(text: &str) -> String {
     const LONGEST: usize = 80;
-    let shown: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(LONGEST).is_some() { format!("{shown}…") } else { shown }
+    excerpt::head(&text.replace(char::is_control, " "), LONGEST)
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use roots::{Forbidden, Owners};
 
 use super::client::Client;
+use super::lock;
 use super::options::Mode;
 
 /// Files that tell an agent about a project; of one directory, the first that is there.
@@ -63,12 +64,6 @@ pub struct Instructions {
 #[derive(Debug, Clone, Default)]
 pub struct Denied(Arc<Mutex<BTreeSet<PathBuf>>>);
 
-impl Denied {
-    fn files(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Instructions {
     /// Read anew with every request: the files may have changed.
     pub fn text(&self, mode: Mode, has_tools: bool) -> String {
@@ -81,7 +76,7 @@ impl Instructions {
         parts.extend(self.session_prompt.clone());
         let own = self.user_file.iter().cloned().map(|path| (path.clone(), path));
         let of_project = self.of_project();
-        let denied = self.denied.files();
+        let denied = lock(&self.denied.0);
         let of_project = of_project.into_iter().filter(|(_, real)| !denied.contains(real));
         for (path, real) in own.chain(of_project) {
             if let Some(text) = read(&real) {
@@ -99,7 +94,7 @@ impl Instructions {
                 denied.insert(real);
             }
         }
-        *self.denied.files() = denied;
+        *lock(&self.denied.0) = denied;
     }
 
     fn surroundings(&self) -> String {

@@ -5,7 +5,7 @@
 //! ever taken out: what a model no longer needs is left out of what it is told, not of this.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +13,7 @@ use store::{Batch, Changes, Claim, Durability, EventLog, NewSession, SessionReco
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
 use super::chat::{Part, ToolCall, Usage};
+use super::lock;
 use super::options::Options;
 use store::mint;
 
@@ -246,7 +247,7 @@ impl Journal {
         };
         let batch = Batch::new(self.id, vec![draft]).durable(durability).with(changes);
         let seq = self.log.append(batch).await?.last.0;
-        self.entries().push(Entry { seq, item: Arc::new(item) });
+        lock(&self.entries).push(Entry { seq, item: Arc::new(item) });
         Ok(seq)
     }
 
@@ -256,17 +257,12 @@ impl Journal {
 
     /// Lets others have the session, whoever still holds this.
     pub fn release(&self) {
-        drop(self.claim.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.claim).take());
     }
 
     /// Everything so far.
     pub fn all(&self) -> Vec<Entry> {
-        self.entries().clone()
-    }
-
-    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
-        // Nothing that can panic runs under the lock.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries).clone()
     }
 }
 

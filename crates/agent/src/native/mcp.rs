@@ -29,7 +29,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::server::Server;
-use self::tool::McpTool;
 use super::tools::Tool;
 
 pub use self::spec::{
@@ -140,9 +139,9 @@ impl Servers {
     }
 
     /// The tools of those that have answered, as they are now.
-    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+    pub fn tools(&self) -> Vec<Arc<Tool>> {
         let mut taken = BTreeSet::new();
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        let mut tools = Vec::new();
         for server in &self.all {
             for offer in server.offers().iter() {
                 let name = naming::tool_name(&server.spec.name, &offer.name);
@@ -150,8 +149,7 @@ impl Servers {
                     tracing::debug!(name, "two MCP tools have one name; the second is left out");
                     continue;
                 }
-                let (offer, server) = (offer.clone(), Arc::clone(server));
-                tools.push(Arc::new(McpTool { name, offer, server }));
+                tools.push(Arc::new(tool::tool(name, offer, server)));
             }
         }
         tools
@@ -171,13 +169,5 @@ impl Servers {
         self.is_over.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-    }
-}
-
-/// The beginning of a text.
-fn shorten(text: &str, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }

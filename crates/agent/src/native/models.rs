@@ -4,7 +4,7 @@
 //! configured, this machine is looked at; where nothing is found, the next turn looks again.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use wire::Category;
@@ -12,6 +12,7 @@ use wire::Category;
 use super::config::Setup;
 use super::discover::{self, Advice, Candidate};
 use super::endpoint;
+use super::lock;
 use super::options;
 use super::provider::{Failure, Provider};
 use super::providers::{Offer, Providers};
@@ -112,12 +113,12 @@ impl Models {
             return Ok(ready);
         }
         let ready = Arc::new(self.look().await?);
-        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(ready.clone());
+        *lock(&self.ready) = Some(ready.clone());
         Ok(ready)
     }
 
     fn known(&self) -> Option<Arc<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.ready).clone()
     }
 
     async fn look(&self) -> Result<Ready, Failure> {

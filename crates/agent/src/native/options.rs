@@ -21,31 +21,20 @@ pub enum Mode {
 impl Mode {
     pub const ALL: [Self; 4] = [Self::Ask, Self::Code, Self::Plan, Self::Auto];
 
+    /// Its id, its name, and what it does.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Ask => ["ask", "Ask", "Asks before it edits, runs a command or fetches a page"],
+            Self::Code => ["code", "Code", "Edits files by itself; asks before commands and pages"],
+            Self::Plan => ["plan", "Plan", "Only looks around and makes a plan"],
+            Self::Auto => {
+                ["auto", "Auto", "Does everything without asking, except in protected places"]
+            }
+        }
+    }
+
     pub fn id(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::Code => "code",
-            Self::Plan => "plan",
-            Self::Auto => "auto",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ask => "Ask",
-            Self::Code => "Code",
-            Self::Plan => "Plan",
-            Self::Auto => "Auto",
-        }
-    }
-
-    fn description(self) -> &'static str {
-        match self {
-            Self::Ask => "Asks before it edits, runs a command or fetches a page",
-            Self::Code => "Edits files by itself; asks before commands and pages",
-            Self::Plan => "Only looks around and makes a plan",
-            Self::Auto => "Does everything without asking, except in protected places",
-        }
+        self.words()[0]
     }
 
     pub fn read(id: &str) -> Option<Self> {
@@ -128,9 +117,10 @@ impl Options {
         let models = with_current(offers, &self.model);
         let models: Vec<Value> =
             models.iter().map(|offer| json!({ "value": offer.id, "name": offer.name })).collect();
-        let modes: Vec<Value> = Mode::ALL.iter().map(|mode| {
-            json!({ "value": mode.id(), "name": mode.name(), "description": mode.description() })
-        }).collect();
+        let modes = Mode::ALL.map(|mode| {
+            let [id, name, description] = mode.words();
+            json!({ "value": id, "name": name, "description": description })
+        });
         let efforts: Vec<Value> =
             EFFORTS.iter().map(|(id, name)| json!({ "value": id, "name": name })).collect();
         let effort = self.effort.as_deref().unwrap_or(DEFAULT_EFFORT);
@@ -141,7 +131,7 @@ impl Options {
         }
         json!([
             model,
-            select("mode", "Mode", "mode", self.mode.id(), modes),
+            select("mode", "Mode", "mode", self.mode.id(), modes.into()),
             select("thought_level", "Thinking", "thought_level", effort, efforts),
             self.tools_to_acp(configured.tools),
             self.context_tools_to_acp(&configured.context_tools),
@@ -178,10 +168,11 @@ impl Options {
 
 /// The modes that every session has.
 pub fn modes() -> Vec<Value> {
-    let all = Mode::ALL.iter().map(
-        |mode| json!({ "id": mode.id(), "name": mode.name(), "description": mode.description() }),
-    );
-    all.collect()
+    let all = Mode::ALL.map(|mode| {
+        let [id, name, description] = mode.words();
+        json!({ "id": id, "name": name, "description": description })
+    });
+    all.into()
 }
 
 /// How hard any model can be told to think.

@@ -8,7 +8,7 @@ mod opening;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, RpcError};
 
 use super::client::Abilities;
+use super::lock;
 use super::models::Models;
 use super::scene;
 use super::session::{Begun, Limits, Session};
@@ -164,7 +165,7 @@ impl Process {
             }),
             Err(error) => Err(error),
         };
-        self.prompts().remove(id.as_str());
+        lock(&self.prompts).remove(id.as_str());
         let _ = self.connection.respond(&id, outcome.map(|value| Json::of(&value))).await;
     }
 
@@ -198,7 +199,7 @@ impl Process {
                 }
             }
             "$/cancel_request" => {
-                let session = self.prompts().get(&params["requestId"].to_string()).cloned();
+                let session = lock(&self.prompts).get(&params["requestId"].to_string()).cloned();
                 if let Some(session) = session {
                     session.cancel();
                 }
@@ -208,7 +209,7 @@ impl Process {
     }
 
     fn session(&self, id: &str) -> Option<Arc<Session>> {
-        self.sessions().get(id).cloned()
+        lock(&self.sessions).get(id).cloned()
     }
 
     fn abilities(&self) -> Result<Abilities, RpcError> {
@@ -217,16 +218,8 @@ impl Process {
     }
 
     async fn close_all(&self) {
-        let sessions: Vec<Arc<Session>> = self.sessions().drain().map(|(_, s)| s).collect();
+        let sessions: Vec<Arc<Session>> = lock(&self.sessions).drain().map(|(_, s)| s).collect();
         futures_util::future::join_all(sessions.iter().map(|session| session.close())).await;
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn prompts(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

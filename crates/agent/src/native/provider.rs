@@ -30,7 +30,7 @@ mod slots;
 mod think;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub use self::answer::Answer;
 pub use self::cost::Price;
@@ -38,6 +38,7 @@ pub use self::failure::Failure;
 use self::quirks::Quirks;
 use super::chat::Request;
 use super::endpoint::{Endpoint, Kind};
+use super::lock;
 
 /// Models of which it is remembered what they do not take, and whether they see.
 const MAX_REMEMBERED: usize = 4096;
@@ -116,7 +117,7 @@ impl Provider {
                 model.context = Some(window);
             }
         }
-        let mut learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learnt = lock(&self.inner.learnt);
         for model in models.iter().take(MAX_REMEMBERED) {
             if let Some(sees) = model.images {
                 learnt.sees.insert(model.id.clone(), sees);
@@ -147,7 +148,7 @@ impl Provider {
         if let Some(images) = self.endpoint().images {
             return images;
         }
-        let learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = lock(&self.inner.learnt);
         let listed = learnt.sees.get(model).copied();
         listed.unwrap_or_else(|| listing::name_suggests_images(model))
     }
@@ -175,7 +176,7 @@ impl Provider {
     /// What a model costs: as configured, or as listed.
     pub(super) fn price(&self, model: &str) -> Option<Price> {
         let configured = self.endpoint().settings_of(model).and_then(|settings| settings.price);
-        let learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = lock(&self.inner.learnt);
         configured.or_else(|| learnt.prices.get(model).copied())
     }
 
@@ -204,12 +205,12 @@ impl Provider {
     }
 
     fn quirks(&self, model: &str) -> Quirks {
-        let learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = lock(&self.inner.learnt);
         learnt.quirks.get(model).copied().unwrap_or_default()
     }
 
     fn remember(&self, model: &str, quirks: Quirks) {
-        let mut learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learnt = lock(&self.inner.learnt);
         if learnt.quirks.len() < MAX_REMEMBERED || learnt.quirks.contains_key(model) {
             learnt.quirks.insert(model.to_owned(), quirks);
         }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::client::chunk;
 use super::journal::{Entry, Item};
 use super::todo;
 use super::turn::call_id;
@@ -68,8 +69,7 @@ fn called(entry: &Entry) -> Option<(u64, usize)> {
 }
 
 fn said(kind: &str, text: &str) -> Option<Value> {
-    let content = json!({ "type": "text", "text": text });
-    (!text.is_empty()).then(|| json!({ "sessionUpdate": kind, "content": content }))
+    (!text.is_empty()).then(|| chunk(kind, text))
 }
 
 #[cfg(test)]

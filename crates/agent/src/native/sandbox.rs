@@ -23,12 +23,14 @@ mod sockets;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use roots::Forbidden;
 use tempfile::TempDir;
 
 pub use launcher::launcher_main;
+
+use crate::native::lock;
 
 use bubblewrap::Bubblewrap;
 use launcher::Policy;
@@ -237,7 +239,7 @@ impl Sandbox {
     }
 
     fn private_directory(&self) -> Result<Arc<TempDir>, Refused> {
-        let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tmp = lock(&self.tmp);
         if let Some(tmp) = &*tmp {
             return Ok(Arc::clone(tmp));
         }

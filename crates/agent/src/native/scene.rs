@@ -3,7 +3,7 @@
 //! Cheap to clone; each call has its own, which knows the call's id.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use roots::{Forbidden, Roots};
 
@@ -11,6 +11,7 @@ use super::client::Client;
 use super::commands;
 use super::context_tools;
 use super::files::Files;
+use super::lock;
 use super::sandbox::Sandbox;
 use super::tools::{Content, Location};
 use super::webfetch;
@@ -29,7 +30,7 @@ pub struct Progress(Arc<Mutex<Vec<Content>>>);
 
 impl Progress {
     pub fn shown(&self) -> Vec<Content> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 
@@ -83,7 +84,7 @@ impl Scene {
     /// Shows more of the call that runs, while it runs. What is shown replaces what was.
     pub fn show(&self, content: &[Content], locations: &[Location]) {
         if !content.is_empty() {
-            let mut shown = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shown = lock(&self.progress.0);
             *shown = content.to_vec();
         }
         self.session.client.show_progress(&self.call, content, locations);

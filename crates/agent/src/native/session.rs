@@ -7,7 +7,7 @@ mod summary;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ use super::context_tools::Switch;
 use super::gate::Gate;
 use super::instructions::Instructions;
 use super::journal::{Item, Journal};
+use super::lock;
 use super::mcp::{Servers, Trouble};
 use super::models::{Chosen, Models, ToolUse};
 use super::options::{Configured, Offer, Options};
@@ -59,7 +60,7 @@ pub struct Session {
     pub models: Arc<Models>,
     pub servers: Servers,
     /// Its own tools, those of servers aside.
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub tools: Vec<Arc<Tool>>,
     pub instructions: Instructions,
     limits: Limits,
     options: Mutex<Options>,
@@ -85,7 +86,7 @@ pub struct Parts {
     pub scene: Arc<SceneOfSession>,
     pub models: Arc<Models>,
     pub servers: Servers,
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub tools: Vec<Arc<Tool>>,
     pub instructions: Instructions,
     pub limits: Limits,
     pub options: Options,
@@ -95,34 +96,22 @@ pub struct Parts {
 
 impl Session {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts {
-            journal,
-            scene,
-            models,
-            servers,
-            tools,
-            instructions,
-            limits,
-            options,
-            has_title,
-            refused_servers,
-        } = parts;
-        let bill = Bill::of(&journal.all());
+        let bill = Bill::of(&parts.journal.all());
         Arc::new(Self {
-            journal,
-            scene,
+            journal: parts.journal,
+            scene: parts.scene,
             gate: Gate::default(),
-            models,
-            servers,
-            tools,
-            instructions,
-            limits,
-            options: Mutex::new(options),
+            models: parts.models,
+            servers: parts.servers,
+            tools: parts.tools,
+            instructions: parts.instructions,
+            limits: parts.limits,
+            options: Mutex::new(parts.options),
             cancel: Mutex::default(),
             turn: Arc::default(),
-            has_title: has_title.into(),
+            has_title: parts.has_title.into(),
             has_named_endpoint: AtomicBool::new(false),
-            refused_servers,
+            refused_servers: parts.refused_servers,
             told_troubles: Mutex::default(),
             told_without_tools: Mutex::default(),
             bill,
@@ -314,10 +303,8 @@ impl Session {
 
     /// Says something that is not the model's.
     pub async fn say(&self, text: &str) {
-        let content = json!({ "type": "text", "text": text });
-        let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
         // A client that is gone does not read it.
-        let _ = self.client().update(update).await;
+        let _ = self.client().say("agent_message_chunk", text).await;
     }
 
     /// Says something that the user has to know.
@@ -364,9 +351,7 @@ impl Session {
         let picked = ready.picked.iter().filter(|_| is_default);
         for line in ready.found.iter().chain(picked) {
             tracing::info!("{line}");
-            let content = json!({ "type": "text", "text": format!("{line}\n") });
-            let update = json!({ "sessionUpdate": "agent_thought_chunk", "content": content });
-            let _ = self.client().update(update).await;
+            let _ = self.client().say("agent_thought_chunk", &format!("{line}\n")).await;
         }
     }
 
@@ -430,11 +415,6 @@ fn answer(stop: Stop, usage: Usage) -> Value {
         });
     }
     answer
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that can panic runs under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

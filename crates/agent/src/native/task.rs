@@ -6,19 +6,18 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::chat::{Message, Part, ToolSpec};
+use super::chat::{Message, Part};
 use super::context;
+use super::excerpt;
 use super::scene::Scene;
 use super::session::Session;
-use super::tools::{
-    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, Toolbox,
-};
-use super::turn::{Said, Stop, Talk, Turn, TurnError, Voice};
+use super::tools::arguments::string;
+use super::tools::{Content, Kind, Output, Prepared, Tool, ToolError, Toolbox};
+use super::turn::{Said, Stop, Talk, Telling, Turn, TurnError, Voice};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -26,54 +25,28 @@ const FOR_A_TASK: &str = "You work on one task that another agent has given you.
 /// Calls of one task that are shown; the numbers of others go on.
 const PROGRESS_CHARS: usize = 2000;
 
-#[derive(Debug)]
-pub(super) struct Task {
-    pub(super) session: Arc<Session>,
-    pub(super) cancel: CancellationToken,
-}
-
 #[derive(Deserialize)]
 struct Arguments {
     description: String,
     prompt: String,
 }
 
-impl Tool for Task {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "task".into(),
-            description: "Gives a self-contained piece of work (a search through many files, a \
-                 question about the code, a separate change) to a sub-agent with the same tools \
-                 and an empty context. It sees nothing of this conversation: the prompt must say \
-                 everything. Its final message is the result. Several can run at once."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "description": { "type": "string", "description": "The task in three to five words" },
-                    "prompt": { "type": "string", "description": "Everything that the sub-agent must know and what it shall give back" },
-                },
-                "required": ["description", "prompt"],
-            }),
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Think
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { description, prompt } = serde_json::from_value(arguments)
-                .map_err(|error| ToolError(format!("The arguments do not fit: {error}.")))?;
-            let (session, cancel, scene) =
-                (self.session.clone(), self.cancel.clone(), scene.clone());
-            let shown = Shown { title: description, ..Shown::default() };
-            let work = Box::pin(async move { run(session, cancel, scene, prompt).await });
-            // What it does asks for itself.
-            Ok(Prepared { shown, need: Need::Nothing, work })
-        })
-    }
+pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool> {
+    let description = "Gives a self-contained piece of work (a search through many files, a \
+        question about the code, a separate change) to a sub-agent with the same tools and an \
+        empty context. It sees nothing of this conversation: the prompt must say everything. Its \
+        final message is the result. Several can run at once.";
+    let about = "Everything that the sub-agent must know and what it shall give back";
+    let arguments = [
+        string("description", "The task in three to five words").required(),
+        string("prompt", about).required(),
+    ];
+    let prepare = move |asked: Arguments, scene: &Scene| {
+        let work = run(session.clone(), cancel.clone(), scene.clone(), asked.prompt);
+        // What it does asks for itself.
+        Ok(Prepared::free(asked.description, work))
+    };
+    Tool::at_once("task", Kind::Think, description, arguments, prepare)
 }
 
 async fn run(
@@ -167,9 +140,8 @@ impl Aside {
     }
 
     fn show_progress(&self) {
-        let n_chars = self.said.chars().count();
-        let tail: String = self.said.chars().skip(n_chars.saturating_sub(PROGRESS_CHARS)).collect();
-        self.scene.show(&[Content::Text(tail)], &[]);
+        let tail = excerpt::tail(&self.said, PROGRESS_CHARS);
+        self.scene.show(&[Content::Text(tail.to_owned())], &[]);
     }
 }
 
@@ -178,7 +150,7 @@ impl Talk for Aside {
         self.messages.clone()
     }
 
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a> {
         Box::pin(async move {
             if voice == Voice::Aloud {
                 self.said.push_str(text);
@@ -191,21 +163,21 @@ impl Talk for Aside {
         })
     }
 
-    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
         Box::pin(async move {
             tracing::info!("{text}");
             Ok(())
         })
     }
 
-    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
         Box::pin(async move {
             self.session.warn(text, "").await;
             Ok(())
         })
     }
 
-    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
+    fn answered(&mut self, said: Said) -> Telling<'_, u64> {
         Box::pin(async move {
             self.said.clear();
             if let Some(usage) = said.usage {
@@ -220,7 +192,7 @@ impl Talk for Aside {
         })
     }
 
-    fn show(&mut self, mut update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn show(&mut self, mut update: Value) -> Telling<'_> {
         // Clients show what a sub-agent does as a part of the call that it works for.
         if update["toolCallId"].is_string() {
             update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.scene.call);
@@ -236,7 +208,7 @@ impl Talk for Aside {
         index: usize,
         _shown: Value,
         parts: Vec<Part>,
-    ) -> BoxFuture<'_, Result<(), TurnError>> {
+    ) -> Telling<'_> {
         Box::pin(async move {
             let calls = self.messages.iter().rev().find_map(|message| match message {
                 Message::Assistant { calls, .. } => Some(calls),
@@ -255,7 +227,7 @@ impl Talk for Aside {
         format!("{}-{answer}-{index}", self.scene.call)
     }
 
-    fn make_room(&mut self, _used: u64) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn make_room(&mut self, _used: u64) -> Telling<'_> {
         Box::pin(async move {
             let full = self.session.nearly_full().await?;
             self.shorten_to(full);
@@ -263,7 +235,7 @@ impl Talk for Aside {
         })
     }
 
-    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>> {
+    fn was_too_much(&mut self) -> Telling<'_, bool> {
         Box::pin(async move {
             let before = context::estimate(&self.messages);
             self.shorten_to(before / 2);

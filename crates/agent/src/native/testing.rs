@@ -145,26 +145,26 @@ impl Stage {
 
     pub(super) async fn prepare(
         &self,
-        tool: &dyn Tool,
+        tool: &Tool,
         arguments: Value,
     ) -> Result<Prepared, ToolError> {
         tool.prepare(arguments, &self.scene).await
     }
 
     /// Prepares and runs a call that everybody allows.
-    pub(super) async fn run(&self, tool: &dyn Tool, arguments: Value) -> Result<Output, ToolError> {
+    pub(super) async fn run(&self, tool: &Tool, arguments: Value) -> Result<Output, ToolError> {
         self.prepare(tool, arguments).await?.work.await
     }
 
     /// The text for the model.
-    pub(super) async fn say(&self, tool: &dyn Tool, arguments: Value) -> String {
+    pub(super) async fn say(&self, tool: &Tool, arguments: Value) -> String {
         match self.run(tool, arguments).await {
             Ok(output) => text_of(&output),
             Err(error) => panic!("{error}"),
         }
     }
 
-    pub(super) async fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
+    pub(super) async fn fail(&self, tool: &Tool, arguments: Value) -> String {
         match self.run(tool, arguments).await {
             Ok(output) => panic!("it worked: {}", text_of(&output)),
             Err(error) => error.0,

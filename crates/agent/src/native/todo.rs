@@ -4,14 +4,15 @@
 //! one before as it was.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::chat::ToolSpec;
+use super::lock;
 use super::scene::Scene;
-use super::tools::{Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
+use super::tools::arguments::{self, any, string, word};
+use super::tools::{Kind, Output, Prepared, Tool, ToolError};
 use super::visible;
 
 /// A longer plan is not looked at by anybody.
@@ -20,13 +21,15 @@ const MAX_CONTENT_CHARS: usize = 500;
 
 /// One value per session: it holds the list.
 #[derive(Debug, Default)]
-pub struct Todo {
-    list: Arc<Mutex<Vec<Entry>>>,
+pub(super) struct Todo {
+    list: List,
 }
+
+type List = Arc<Mutex<Vec<Entry>>>;
 
 /// One step, in ACP's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub(super) struct Entry {
     pub content: String,
     #[serde(default)]
     pub priority: Priority,
@@ -36,7 +39,7 @@ pub struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Priority {
+pub(super) enum Priority {
     High,
     #[default]
     Medium,
@@ -45,7 +48,7 @@ pub enum Priority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub(super) enum Status {
     #[default]
     Pending,
     InProgress,
@@ -59,14 +62,9 @@ struct Arguments {
 }
 
 impl Todo {
-    /// The list as it is.
-    pub fn list(&self) -> Vec<Entry> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Puts a list back that was kept elsewhere, without telling anybody.
-    pub fn restore(&self, list: Vec<Entry>) {
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = list;
+    pub(super) fn restore(&self, list: Vec<Entry>) {
+        *lock(&self.list) = list;
     }
 }
 
@@ -82,78 +80,47 @@ pub(super) fn plan_of(shown: &Value) -> Option<Value> {
     Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
 }
 
-impl Tool for Todo {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "todo".into(),
-            description: "Keeps the list of steps of the current task, which the user sees. Send \
-                the whole list each time; without `todos` the list is returned as it is. Use it \
-                for tasks of several steps, keep one step in_progress, and mark a step completed \
-                as soon as it is."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "todos": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "content": { "type": "string", "description": "What to do" },
-                                "status": {
-                                    "type": "string",
-                                    "enum": ["pending", "in_progress", "completed"],
-                                },
-                                "priority": {
-                                    "type": "string",
-                                    "enum": ["high", "medium", "low"],
-                                },
-                            },
-                            "required": ["content", "status"],
-                        },
-                    },
-                },
-            }),
-        }
+impl Todo {
+    pub(super) fn tool(&self) -> Arc<Tool> {
+        let description = "Keeps the list of steps of the current task, which the user sees. Send \
+            the whole list each time; without `todos` the list is returned as it is. Use it for \
+            tasks of several steps, keep one step in_progress, and mark a step completed as soon \
+            as it is.";
+        let entry = arguments::schema([
+            string("content", "What to do").required(),
+            word("status", &["pending", "in_progress", "completed"], "").required(),
+            word("priority", &["high", "medium", "low"], ""),
+        ]);
+        let todos = any("todos", json!({ "type": "array", "items": entry }));
+        let list = Arc::clone(&self.list);
+        let prepare = move |asked, scene: &Scene| prepare(asked, Arc::clone(&list), scene);
+        Tool::at_once("todo", Kind::Think, description, [todos], prepare)
     }
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Think
+fn prepare(asked: Arguments, list: List, scene: &Scene) -> Result<Prepared, ToolError> {
+    if let Some(todos) = &asked.todos {
+        check(todos)?;
     }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
-                ToolError(format!(
-                    "todo needs `todos`, a list of {{content, status, priority}} where status is \
-                 pending, in_progress or completed and priority is high, medium or low: {error}"
-                ))
-            })?;
-            if let Some(todos) = &arguments.todos {
-                check(todos)?;
-            }
-            let title = match &arguments.todos {
-                Some(todos) => summary(todos),
-                None => "Look at the plan".into(),
-            };
-            let (list, client) = (Arc::clone(&self.list), Arc::clone(&scene.session));
-            let work = async move {
-                let Some(todos) = arguments.todos else {
-                    let todos = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    return Ok(Output::text(told(&todos)));
-                };
-                let update = json!({ "sessionUpdate": "plan", "entries": todos });
-                client.client.update(update).await.map_err(|error| {
-                    ToolError(format!("the plan was not shown, and not changed: {error}"))
-                })?;
-                let text = told(&todos);
-                *list.lock().unwrap_or_else(PoisonError::into_inner) = todos;
-                Ok(Output::text(text))
-            };
-            let shown = Shown { title, ..Shown::default() };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+    let title = match &asked.todos {
+        Some(todos) => summary(todos),
+        None => "Look at the plan".into(),
+    };
+    let session = Arc::clone(&scene.session);
+    let work = async move {
+        let Some(todos) = asked.todos else {
+            let todos = lock(&list).clone();
+            return Ok(Output::text(told(&todos)));
+        };
+        let update = json!({ "sessionUpdate": "plan", "entries": todos });
+        session.client.update(update).await.map_err(|error| {
+            ToolError(format!("the plan was not shown, and not changed: {error}"))
+        })?;
+        let text = told(&todos);
+        *lock(&list) = todos;
+        Ok(Output::text(text))
+    };
+    Ok(Prepared::free(title, work))
 }
 
 fn check(todos: &[Entry]) -> Result<(), ToolError> {

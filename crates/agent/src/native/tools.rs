@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::chat::{Part, ToolSpec};
@@ -19,47 +20,105 @@ use super::context::in_tokens;
 use super::context_tools;
 use super::scene::Scene;
 use super::session::Session;
-use super::task::Task;
+use super::task;
+use arguments::Argument;
 use tokio_util::sync::CancellationToken;
 
 pub use wire::ToolKind as Kind;
 
-pub mod apply_patch;
+mod apply_patch;
 pub(super) mod arguments;
-pub mod edit;
-pub mod glob;
-pub mod grep;
-pub mod list;
-pub mod read;
+mod edit;
+mod glob;
+mod grep;
+mod list;
+mod read;
 mod search;
-pub mod write;
+mod write;
 
 /// The tools that look at files and change them.
-pub fn of_files() -> Vec<Arc<dyn Tool>> {
+pub fn of_files() -> Vec<Arc<Tool>> {
     vec![
-        Arc::new(read::Read),
-        Arc::new(write::Write),
-        Arc::new(edit::Edit),
-        Arc::new(apply_patch::ApplyPatch),
-        Arc::new(list::List),
-        Arc::new(glob::Glob),
-        Arc::new(grep::Grep),
+        read::tool(),
+        write::tool(),
+        edit::tool(),
+        apply_patch::tool(),
+        list::tool(),
+        glob::tool(),
+        grep::tool(),
     ]
 }
 
 /// What a call would do, as soon as it is known. Boxed by hand and not by `async_trait`, whose bounds
 /// on lifetimes have the compiler prove `Send` anew, for every tool, of everything that a session
 /// holds: a third of the time that this crate took to compile.
-pub type Preparing<'a> = BoxFuture<'a, Result<Prepared, ToolError>>;
+pub type Preparing = BoxFuture<'static, Result<Prepared, ToolError>>;
 
-pub trait Tool: Send + Sync + std::fmt::Debug {
-    fn spec(&self) -> ToolSpec;
+/// Something that the agent can do.
+pub struct Tool {
+    pub spec: ToolSpec,
+    pub kind: Kind,
+    prepare: Box<dyn Fn(Value, Scene) -> Preparing + Send + Sync>,
+}
 
-    fn kind(&self) -> Kind;
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl Tool {
+    /// One of ours: what a model gives as its `arguments` is read into an `A`.
+    pub(super) fn new<A, P>(
+        name: &'static str,
+        kind: Kind,
+        description: impl Into<String>,
+        arguments: impl IntoIterator<Item = Argument>,
+        prepare: impl Fn(A, Scene) -> P + Send + Sync + 'static,
+    ) -> Arc<Self>
+    where
+        A: DeserializeOwned,
+        P: Future<Output = Result<Prepared, ToolError>> + Send + 'static,
+    {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: description.into(),
+            parameters: arguments::schema(arguments),
+        };
+        Arc::new(Self::taking_any(spec, kind, move |given, scene| {
+            match arguments::read(name, given) {
+                Ok(asked) => Box::pin(prepare(asked, scene)),
+                Err(error) => Box::pin(ready(Err(error))),
+            }
+        }))
+    }
+
+    /// The same of one that need not wait to know what a call would do.
+    pub(super) fn at_once<A: DeserializeOwned>(
+        name: &'static str,
+        kind: Kind,
+        description: impl Into<String>,
+        arguments: impl IntoIterator<Item = Argument>,
+        prepare: impl Fn(A, &Scene) -> Result<Prepared, ToolError> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let prepare = move |asked, scene: Scene| ready(prepare(asked, &scene));
+        Self::new(name, kind, description, arguments, prepare)
+    }
+
+    /// One that reads its arguments itself.
+    pub(super) fn taking_any(
+        spec: ToolSpec,
+        kind: Kind,
+        prepare: impl Fn(Value, Scene) -> Preparing + Send + Sync + 'static,
+    ) -> Self {
+        Self { spec, kind, prepare: Box::new(prepare) }
+    }
 
     /// Says what a call would do. Changes nothing. The scene is the call's own: it knows the
     /// session's files and commands, and tells the client about progress.
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a>;
+    pub fn prepare(&self, arguments: Value, scene: &Scene) -> Preparing {
+        (self.prepare)(arguments, scene.clone())
+    }
 }
 
 /// A call that can be run.
@@ -68,6 +127,17 @@ pub struct Prepared {
     pub need: Need,
     /// Runs when the need is met. Dropping it early undoes nothing and leaves nothing running.
     pub work: BoxFuture<'static, Result<Output, ToolError>>,
+}
+
+impl Prepared {
+    /// A call that anybody may make, and of which no more than its title is shown.
+    pub(super) fn free(
+        title: impl Into<String>,
+        work: impl Future<Output = Result<Output, ToolError>> + Send + 'static,
+    ) -> Self {
+        let shown = Shown { title: title.into(), ..Shown::default() };
+        Self { shown, need: Need::Nothing, work: Box::pin(work) }
+    }
 }
 
 impl std::fmt::Debug for Prepared {
@@ -138,6 +208,13 @@ pub struct Output {
     pub title: Option<String>,
 }
 
+impl Location {
+    /// A place as a whole.
+    pub(super) fn of(place: &roots::Place) -> Self {
+        Self { path: place.path().to_owned(), line: None }
+    }
+}
+
 impl Output {
     pub fn text(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::text(text)], ..Self::default() }
@@ -157,7 +234,7 @@ impl ToolError {
 
 /// The tools of one turn, by name.
 #[derive(Debug, Default)]
-pub struct Toolbox(BTreeMap<String, Arc<dyn Tool>>);
+pub struct Toolbox(BTreeMap<String, Arc<Tool>>);
 
 impl Toolbox {
     /// Everything that a session has.
@@ -166,8 +243,7 @@ impl Toolbox {
         for tool in context_tools::of(session, cancel) {
             tools.add(tool);
         }
-        let (session, cancel) = (session.clone(), cancel.clone());
-        tools.add(Arc::new(Task { session, cancel }));
+        tools.add(task::tool(session.clone(), cancel.clone()));
         tools
     }
 
@@ -185,11 +261,11 @@ impl Toolbox {
         tools
     }
 
-    fn add(&mut self, tool: Arc<dyn Tool>) {
-        self.0.insert(tool.spec().name, tool);
+    fn add(&mut self, tool: Arc<Tool>) {
+        self.0.insert(tool.spec.name.clone(), tool);
     }
 
-    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+    pub fn get(&self, name: &str) -> Option<Arc<Tool>> {
         self.0.get(name).cloned()
     }
 
@@ -198,14 +274,15 @@ impl Toolbox {
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.0.values().map(|tool| tool.spec()).collect()
+        self.0.values().map(|tool| tool.spec.clone()).collect()
     }
 
     /// About what they take in every request.
     pub(super) fn n_tokens(&self) -> u64 {
-        let of = |spec: ToolSpec| {
-            spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+        let of = |tool: &Arc<Tool>| {
+            let ToolSpec { name, description, parameters } = &tool.spec;
+            name.len() + description.len() + parameters.to_string().len()
         };
-        in_tokens(self.specs().into_iter().map(of).sum())
+        in_tokens(self.0.values().map(of).sum())
     }
 }

@@ -69,33 +69,30 @@ pub(super) struct Said {
     pub is_whole: bool,
 }
 
+/// What comes of telling somebody something.
+pub(super) type Telling<'a, T = ()> = BoxFuture<'a, Result<T, TurnError>>;
+
 /// Who is talked with, and where what is said is kept.
 pub(super) trait Talk: Send {
     fn messages(&self) -> Vec<Message>;
 
     /// The model says something, right now.
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a>;
 
     /// Something that is no word of the model's: it waits, it tries again.
-    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
+    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a>;
 
     /// Something that the user has to know, whatever else is left out.
-    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
+    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a>;
 
     /// An answer is over; its place.
-    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>>;
+    fn answered(&mut self, said: Said) -> Telling<'_, u64>;
 
     /// A tool call has changed.
-    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>>;
+    fn show(&mut self, update: Value) -> Telling<'_>;
 
     /// A call is over.
-    fn called(
-        &mut self,
-        answer: u64,
-        index: usize,
-        shown: Value,
-        parts: Vec<Part>,
-    ) -> BoxFuture<'_, Result<(), TurnError>>;
+    fn called(&mut self, answer: u64, index: usize, shown: Value, parts: Vec<Part>) -> Telling<'_>;
 
     /// What clients know the call by.
     fn call_id(&self, answer: u64, index: usize) -> String {
@@ -104,10 +101,10 @@ pub(super) trait Talk: Send {
 
     /// Makes room before the next request, if the window is nearly full. `used` is what the
     /// endpoint counted last.
-    fn make_room(&mut self, used: u64) -> BoxFuture<'_, Result<(), TurnError>>;
+    fn make_room(&mut self, used: u64) -> Telling<'_>;
 
     /// The endpoint says that it is too much. Whether it is less now.
-    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>>;
+    fn was_too_much(&mut self) -> Telling<'_, bool>;
 }
 
 /// Unique in a session, and the same when it is told again.

@@ -1,25 +1,21 @@
 //! The tool `bash`: a line for the shell.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{End, Finished, Order, Settings, permission_key, run};
-use crate::native::chat::ToolSpec;
 use crate::native::scene::Scene;
-use crate::native::tools::{
-    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError,
-};
+use crate::native::tools::arguments::{integer, string};
+use crate::native::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::visible;
 
 /// The kernel takes no single argument of 128 KiB or more.
 const MAX_LINE_BYTES: usize = 100 << 10;
 const MAX_DESCRIPTION_CHARS: usize = 200;
-
-#[derive(Debug, Default)]
-pub struct Bash;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -30,81 +26,53 @@ struct Arguments {
     description: Option<String>,
 }
 
-impl Tool for Bash {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "bash".into(),
-            description: "Runs a command line in a shell and returns what it printed (stdout and \
-                stderr together) and its exit code. Each call is a new shell: directories and \
-                variables do not carry over, use `workdir`. There is no input, so nothing may \
-                ask for any. Everything the command started is ended when it exits, so nothing \
-                can be left running in the background. Use the file and search tools instead of \
-                cat, sed, find and grep."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "command": { "type": "string", "description": "The command line to run" },
-                    "timeout": {
-                        "type": "integer",
-                        "description": "Milliseconds after which it is ended (default 120000)",
-                    },
-                    "workdir": {
-                        "type": "string",
-                        "description": "Directory to run in, inside the workspace (default: the \
-                            session's directory)",
-                    },
-                    "description": {
-                        "type": "string",
-                        "description": "What the command does, in a few words, for the user",
-                    },
-                },
-                "required": ["command"],
-            }),
-        }
-    }
+pub(in crate::native) fn tool() -> Arc<Tool> {
+    let description = "Runs a command line in a shell and returns what it printed (stdout and \
+        stderr together) and its exit code. Each call is a new shell: directories and \
+        variables do not carry over, use `workdir`. There is no input, so nothing may \
+        ask for any. Everything the command started is ended when it exits, so nothing \
+        can be left running in the background. Use the file and search tools instead of \
+        cat, sed, find and grep.";
+    let workdir = "Directory to run in, inside the workspace (default: the session's directory)";
+    let arguments = [
+        string("command", "The command line to run").required(),
+        integer("timeout", "Milliseconds after which it is ended (default 120000)"),
+        string("workdir", workdir),
+        string("description", "What the command does, in a few words, for the user"),
+    ];
+    Tool::at_once("bash", Kind::Execute, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Execute
-    }
+fn prepare(arguments: Arguments, scene: &Scene) -> Result<Prepared, ToolError> {
+    let line = arguments.command;
+    check(&line)?;
+    let session = &scene.session;
+    session.settings.sandbox.check().map_err(ToolError::new)?;
+    let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
+    let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
+    let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
+    let key = permission_key(&line, elsewhere.as_deref());
 
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
-                ToolError(format!("bash needs `command`, a string with a command line: {error}"))
-            })?;
-            let line = arguments.command;
-            check(&line)?;
-            let session = &scene.session;
-            session.settings.sandbox.check().map_err(ToolError::new)?;
-            let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
-            let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
-            let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
-            let key = permission_key(&line, elsewhere.as_deref());
-
-            let mut asked = visible::fenced("sh", &visible::asked(&line));
-            if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty())
-            {
-                let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
-                asked = format!("{asked}\n{}", visible::title(&short));
-            }
-            if elsewhere.is_some() {
-                asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
-            }
-            let timeout = time_limit(arguments.timeout, &session.settings.commands);
-            let shown = Shown {
-                title: visible::title(&line),
-                content: vec![Content::Text(asked)],
-                ..Shown::default()
-            };
-            let scene = scene.clone();
-            let work = async move {
-                let finished = run(&scene, Order { line, cwd, timeout }).await?;
-                Ok(report(finished, timeout))
-            };
-            Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
-        })
+    let mut asked = visible::fenced("sh", &visible::asked(&line));
+    if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty()) {
+        let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+        asked = format!("{asked}\n{}", visible::title(&short));
     }
+    if elsewhere.is_some() {
+        asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
+    }
+    let timeout = time_limit(arguments.timeout, &session.settings.commands);
+    let shown = Shown {
+        title: visible::title(&line),
+        content: vec![Content::Text(asked)],
+        ..Shown::default()
+    };
+    let scene = scene.clone();
+    let work = async move {
+        let finished = run(&scene, Order { line, cwd, timeout }).await?;
+        Ok(report(finished, timeout))
+    };
+    Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
 }
 
 fn check(line: &str) -> Result<(), ToolError> {

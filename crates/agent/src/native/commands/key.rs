@@ -13,7 +13,7 @@
 //! short name, and no line has the short name of another kind of line.
 
 /// The name of `line`, run in the session's directory, or in `elsewhere`, a directory below it.
-pub fn permission_key(line: &str, elsewhere: Option<&str>) -> String {
+pub(in crate::native) fn permission_key(line: &str, elsewhere: Option<&str>) -> String {
     let name = short_name(line).unwrap_or_else(|| line.to_owned());
     match elsewhere {
         None => format!("execute:{name}"),

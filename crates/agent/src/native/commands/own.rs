@@ -3,7 +3,7 @@
 //! stdout and stderr are one pipe, so that their order is kept. The call ends with the main
 //! process: what it left in the background is ended by the keeper, which also ends the pipe.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bus::{ExitReport, Launch, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStdout};
@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::kept::Kept;
 use super::variables::{Variables, variables};
 use super::{CommandError, End, Finished, Order};
+use crate::native::lock;
 use crate::native::sandbox::Held;
 use crate::native::scene::Scene;
 use crate::native::tools::Content;
@@ -148,8 +149,4 @@ fn end_of(report: ExitReport) -> End {
         (None, Some(_)) => End::Signal(report.to_string().replace("killed by ", "")),
         (None, None) => End::Unknown,
     }
-}
-
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::native::commands::{self, End, Order, permission_key};
+use crate::native::excerpt;
 use crate::native::scene::Scene;
 use crate::native::tools::{Content, Need, ToolError};
 use crate::native::visible;
@@ -95,14 +96,7 @@ impl Checks {
 }
 
 fn tail(text: &str) -> String {
-    let n = text.chars().count();
-    match n > TAIL_CHARS {
-        true => {
-            let end: String = text.chars().skip(n - TAIL_CHARS).collect();
-            format!("[… {} characters before …]\n{end}", n - TAIL_CHARS)
-        }
-        false => text.to_owned(),
-    }
+    excerpt::ends(text, (0, TAIL_CHARS), |n| format!("[… {n} characters before …]\n"))
 }
 
 /// What the files of a project suggest. A Makefile's own `test` is what its people run; of the

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::asking;
-use super::desk::{Desk, checked_name, excerpt, told};
-use crate::native::chat::ToolSpec;
+use super::desk::{Desk, checked_name, first_words, told};
 use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Item, Thread};
 use crate::native::scene::Scene;
-use crate::native::tools::{
-    Kind, Need, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{self as given, boolean, string};
+use crate::native::tools::{Kind, Prepared, Tool, ToolError};
 
 const SYSTEM: &str = "You sort the parts of a conversation between a user and a coding agent into \
      threads of work: parts that serve the same purpose belong together. What the parts say is \
@@ -29,9 +27,6 @@ const MIN_EXCERPT_CHARS: usize = 40;
 const MAX_GROUPS: usize = 1000;
 const MAX_THREADS: usize = 50;
 
-#[derive(Debug)]
-pub(super) struct ClassifierThreads(pub(super) Desk);
-
 #[derive(Debug, Deserialize)]
 struct Arguments {
     hint: Option<String>,
@@ -45,50 +40,32 @@ struct Found {
     threads: Vec<Thread>,
 }
 
-impl Tool for ClassifierThreads {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "classifier_threads".into(),
-            description: "Groups the parts of this conversation into named threads of work, \
-                which thread_park and distill_threads take by name. `show` lists the threads \
-                that were found last, without looking again."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "hint": { "type": "string", "description": "What to tell apart" },
-                    "show": { "type": "boolean" },
-                },
-            }),
+pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+    let description = "Groups the parts of this conversation into named threads of work, \
+        which thread_park and distill_threads take by name. `show` lists the threads \
+        that were found last, without looking again.";
+    let arguments = [string("hint", "What to tell apart"), boolean("show", "")];
+    let prepare = move |asked, _: &Scene| Ok(prepare(asked, desk.clone()));
+    Tool::at_once("classifier_threads", Kind::Think, description, arguments, prepare)
+}
+
+fn prepare(asked: Arguments, desk: Desk) -> Prepared {
+    let Arguments { hint, show } = asked;
+    let title = match show {
+        true => "Look at the threads of the conversation",
+        false => "Group the conversation into threads",
+    };
+    let work = async move {
+        if show {
+            return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
         }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Think
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { hint, show } = given::read("classifier_threads", arguments)?;
-            let title = match show {
-                true => "Look at the threads of the conversation",
-                false => "Group the conversation into threads",
-            };
-            let desk = self.0.clone();
-            let work = async move {
-                if show {
-                    return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
-                }
-                let threads = classify(&desk, hint.as_deref()).await?;
-                let text = shown(&threads);
-                let _alone = desk.alone().await;
-                desk.keep(Item::Threads { threads }).await?;
-                Ok(told(text))
-            };
-            let shown = Shown { title: title.to_owned(), ..Shown::default() };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+        let threads = classify(&desk, hint.as_deref()).await?;
+        let text = shown(&threads);
+        let _alone = desk.alone().await;
+        desk.keep(Item::Threads { threads }).await?;
+        Ok(told(text))
+    };
+    Prepared::free(title, work)
 }
 
 async fn classify(desk: &Desk, hint: Option<&str>) -> Result<Vec<Thread>, ToolError> {
@@ -99,7 +76,7 @@ async fn classify(desk: &Desk, hint: Option<&str>) -> Result<Vec<Thread>, ToolEr
     let known: HashSet<u64> = groups.iter().map(|(number, _)| *number).collect();
     let mut prompt = material(&groups);
     if let Some(hint) = hint {
-        let _ = write!(prompt, "\n\nTell apart: {}", excerpt(hint, 1000));
+        let _ = write!(prompt, "\n\nTell apart: {}", first_words(hint, 1000));
     }
     let check = |found: &Found| check(found, &known);
     let found: Found = asking::ask_json(&desk.session, SYSTEM, prompt, check).await?;
@@ -107,7 +84,7 @@ async fn classify(desk: &Desk, hint: Option<&str>) -> Result<Vec<Thread>, ToolEr
     threads
         .map(|thread| {
             let name = checked_name(&thread.name)?;
-            let about = excerpt(&thread.about, 300);
+            let about = first_words(&thread.about, 300);
             Ok(Thread { name, about, parts: thread.parts })
         })
         .collect()
@@ -128,7 +105,7 @@ fn material(groups: &[(u64, Vec<&Piece>)]) -> String {
     let lines = groups.iter().map(|(number, pieces)| {
         let role = pieces.first().map_or("", |piece| piece.role.word());
         let text: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
-        format!("{number} {role}: {}", excerpt(&text.join(" | "), share))
+        format!("{number} {role}: {}", first_words(&text.join(" | "), share))
     });
     lines.collect::<Vec<_>>().join("\n")
 }

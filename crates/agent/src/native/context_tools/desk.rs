@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::native::chat::Part;
 use crate::native::context::{self, Overlay, Piece, Role};
+use crate::native::excerpt;
 use crate::native::journal::{Entry, Item, Shape};
 use crate::native::session::Session;
 use crate::native::tools::{Content, Output, ToolError};
@@ -118,30 +119,20 @@ pub(super) fn line(piece: &Piece, overlay: &Overlay) -> String {
     if piece.is_present {
         line.push_str(" [present]");
     }
-    let _ = write!(line, ": {}", excerpt(&piece.text, FIRST_WORDS_CHARS));
+    let _ = write!(line, ": {}", first_words(&piece.text, FIRST_WORDS_CHARS));
     line
 }
 
 /// The first words of a text, in one line.
-pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
+pub(super) fn first_words(text: &str, max_chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(max_chars).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+    excerpt::head(&words.join(" "), max_chars)
 }
 
 /// A text of at most so many characters: of a longer one both ends.
 pub(super) fn shortened(text: &str, max_chars: usize) -> String {
-    let n = text.chars().count();
-    if n <= max_chars {
-        return text.to_owned();
-    }
     let half = max_chars / 2;
-    let head: String = text.chars().take(half).collect();
-    let tail: String = text.chars().skip(n - half).collect();
-    format!("{head}\n[… {} characters left out …]\n{tail}", n - 2 * half)
+    excerpt::ends(text, (half, half), |n| format!("\n[… {n} characters left out …]\n"))
 }
 
 pub(super) fn checked_name(name: &str) -> Result<String, ToolError> {

@@ -1,17 +1,17 @@
 //! `distill_threads`: puts a note in the place of threads.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asking;
 use super::desk::{Desk, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
-use crate::native::chat::ToolSpec;
 use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
 use crate::native::scene::Scene;
-use crate::native::tools::{
-    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{any, string};
+use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
 use crate::native::visible;
 
 const SYSTEM: &str = "You write notes that take the place of parts of a conversation between a \
@@ -22,9 +22,6 @@ const SYSTEM: &str = "You write notes that take the place of parts of a conversa
 /// Of what one request holds.
 const MAX_MATERIAL_CHARS: usize = 200_000;
 const MAX_NAMES: usize = 50;
-
-#[derive(Debug)]
-pub(super) struct DistillThreads(pub(super) Desk);
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -47,58 +44,39 @@ struct Wanted {
     note: Option<String>,
 }
 
-impl Tool for DistillThreads {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "distill_threads".into(),
-            description: "Puts a note in the place of one or more threads, by the names that \
-                classifier_threads found or thread_park gave. The note is yours if you give one; \
-                otherwise it is written for you. thread_park recall brings the parts back."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "threads": { "type": "array", "items": { "type": "string" } },
-                    "name": {
-                        "type": "string",
-                        "description": "What the note is called (default: as the threads)",
-                    },
-                    "note": { "type": "string", "description": "What is told instead" },
-                },
-                "required": ["threads"],
-            }),
-        }
-    }
+pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+    let description = "Puts a note in the place of one or more threads, by the names that \
+        classifier_threads found or thread_park gave. The note is yours if you give one; \
+        otherwise it is written for you. thread_park recall brings the parts back.";
+    let arguments = [
+        any("threads", json!({ "type": "array", "items": { "type": "string" } })).required(),
+        string("name", "What the note is called (default: as the threads)"),
+        string("note", "What is told instead"),
+    ];
+    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    Tool::at_once("distill_threads", Kind::Think, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Think
+fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
+    let Arguments { threads, name, note } = asked;
+    let threads = match threads {
+        Names::One(name) => vec![name],
+        Names::Many(names) => names,
+    };
+    if threads.is_empty() || threads.len() > MAX_NAMES {
+        return Err(ToolError(format!("`threads` has 1 to {MAX_NAMES} names.")));
     }
-
-    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { threads, name, note } = given::read("distill_threads", arguments)?;
-            let threads = match threads {
-                Names::One(name) => vec![name],
-                Names::Many(names) => names,
-            };
-            if threads.is_empty() || threads.len() > MAX_NAMES {
-                return Err(ToolError(format!("`threads` has 1 to {MAX_NAMES} names.")));
-            }
-            let threads: Vec<String> =
-                threads.iter().map(|name| checked_name(name)).collect::<Result<_, _>>()?;
-            let name = match name {
-                Some(name) => checked_name(&name)?,
-                None => threads.first().cloned().unwrap_or_default(),
-            };
-            let note = note.map(|note| checked_text("note", &note)).transpose()?;
-            let title = format!("Distil {}", visible::title(&threads.join(", ")));
-            let desk = self.0.clone();
-            let wanted = Wanted { threads, name, note };
-            let work = async move { distill(&desk, wanted).await };
-            let shown = Shown { title, ..Shown::default() };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+    let threads: Vec<String> =
+        threads.iter().map(|name| checked_name(name)).collect::<Result<_, _>>()?;
+    let name = match name {
+        Some(name) => checked_name(&name)?,
+        None => threads.first().cloned().unwrap_or_default(),
+    };
+    let note = note.map(|note| checked_text("note", &note)).transpose()?;
+    let title = format!("Distil {}", visible::title(&threads.join(", ")));
+    let wanted = Wanted { threads, name, note };
+    let work = async move { distill(&desk, wanted).await };
+    Ok(Prepared::free(title, work))
 }
 
 async fn distill(desk: &Desk, wanted: Wanted) -> Result<Output, ToolError> {

@@ -1,23 +1,20 @@
 //! `context_edit`: lists the parts of the conversation; hides, replaces and restores them.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::{Desk, checked_text, line, told};
 use super::numbers::Numbers;
-use crate::native::chat::ToolSpec;
 use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Edit, Item, Shape};
 use crate::native::scene::Scene;
-use crate::native::tools::{
-    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{string, word};
+use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
 
 /// Lines of one list; longer conversations are listed in pieces.
 const MAX_LINES: usize = 300;
-
-#[derive(Debug)]
-pub(super) struct ContextEdit(pub(super) Desk);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -36,73 +33,53 @@ struct Arguments {
     text: Option<String>,
 }
 
-impl Tool for ContextEdit {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "context_edit".into(),
-            description: "Edits what you are told of this conversation. `list` gives its parts \
-                with numbers, sizes and first words. `hide` leaves parts out (an answer goes with \
-                its results; a result can also be hidden alone), `replace` puts `text` in the \
-                place of one part, `restore` brings parts back as they were, all edited ones if \
-                none are given. Nothing is lost: the log keeps everything. Use it to get rid of \
-                long results that no longer matter."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "action": { "type": "string", "enum": ["list", "hide", "replace", "restore"] },
-                    "parts": {
-                        "type": "string",
-                        "description": "Numbers of parts as in `12` or `3-7, 12`",
-                    },
-                    "text": { "type": "string", "description": "For `replace`" },
-                },
-                "required": ["action"],
-            }),
+pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+    let description = "Edits what you are told of this conversation. `list` gives its parts \
+        with numbers, sizes and first words. `hide` leaves parts out (an answer goes with \
+        its results; a result can also be hidden alone), `replace` puts `text` in the \
+        place of one part, `restore` brings parts back as they were, all edited ones if \
+        none are given. Nothing is lost: the log keeps everything. Use it to get rid of \
+        long results that no longer matter.";
+    let arguments = [
+        word("action", &["list", "hide", "replace", "restore"], "").required(),
+        string("parts", "Numbers of parts as in `12` or `3-7, 12`"),
+        string("text", "For `replace`"),
+    ];
+    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    Tool::at_once("context_edit", Kind::Think, description, arguments, prepare)
+}
+
+fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
+    let Arguments { action, parts, text } = asked;
+    let numbers = Numbers::read(&parts)?;
+    let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
+    let title = match action {
+        Action::List => "List the parts of the context".to_owned(),
+        Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
+        Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
+        Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
+    };
+    let shape = match (action, text) {
+        (Action::Replace, Some(text)) => {
+            Some(Shape::Replaced { text: checked_text("text", &text)? })
         }
+        (Action::Replace, None) => {
+            return Err(ToolError::new("`replace` needs `text`, which is told instead."));
+        }
+        (Action::Hide, _) => Some(Shape::Hidden),
+        (Action::Restore, _) => Some(Shape::Whole),
+        (Action::List, _) => None,
+    };
+    if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
+        return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
     }
-
-    fn kind(&self) -> Kind {
-        Kind::Think
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { action, parts, text } = given::read("context_edit", arguments)?;
-            let numbers = Numbers::read(&parts)?;
-            let shown_numbers =
-                numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
-            let title = match action {
-                Action::List => "List the parts of the context".to_owned(),
-                Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
-                Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
-                Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
-            };
-            let shape = match (action, text) {
-                (Action::Replace, Some(text)) => {
-                    Some(Shape::Replaced { text: checked_text("text", &text)? })
-                }
-                (Action::Replace, None) => {
-                    return Err(ToolError::new("`replace` needs `text`, which is told instead."));
-                }
-                (Action::Hide, _) => Some(Shape::Hidden),
-                (Action::Restore, _) => Some(Shape::Whole),
-                (Action::List, _) => None,
-            };
-            if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
-                return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
-            }
-            let desk = self.0.clone();
-            let work = async move {
-                match shape {
-                    None => Ok(told(list(&desk, numbers.as_ref()))),
-                    Some(shape) => change(&desk, numbers, shape).await,
-                }
-            };
-            let shown = Shown { title, ..Shown::default() };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+    let work = async move {
+        match shape {
+            None => Ok(told(list(&desk, numbers.as_ref()))),
+            Some(shape) => change(&desk, numbers, shape).await,
+        }
+    };
+    Ok(Prepared::free(title, work))
 }
 
 fn list(desk: &Desk, numbers: Option<&Numbers>) -> String {

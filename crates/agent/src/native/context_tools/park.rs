@@ -1,24 +1,21 @@
 //! `thread_park`: puts a thread of work aside under a name, and takes it up again.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use std::sync::Arc;
 
-use super::desk::{Desk, checked_name, checked_text, coverable, shortened, told};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::desk::{Desk, checked_name, checked_text, coverable, first_words, shortened, told};
 use super::numbers::Numbers;
-use crate::native::chat::ToolSpec;
 use crate::native::context::{Covering, Overlay, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
 use crate::native::scene::Scene;
-use crate::native::tools::{
-    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{self as given, integer, string, word};
+use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
 use crate::native::visible;
 
 /// Of a thread whose place in the conversation is gone.
 const MAX_RECALLED_CHARS: usize = 30_000;
-
-#[derive(Debug)]
-pub(super) struct ThreadPark(pub(super) Desk);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,75 +36,53 @@ struct Arguments {
     to: Option<usize>,
 }
 
-impl Tool for ThreadPark {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "thread_park".into(),
-            description: "Puts a thread of work aside. `park` leaves the parts of this \
-                conversation from number `from` to `to` (see context_edit) out under a `name`, \
-                and keeps your one-line `note` in their place; without numbers, a thread of that \
-                name that classifier_threads found. `recall` brings a thread back as it was, \
-                `list` shows all."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "action": { "type": "string", "enum": ["park", "recall", "list"] },
-                    "name": { "type": "string", "description": "What the thread is called" },
-                    "note": {
-                        "type": "string",
-                        "description": "For `park`: where it stands and what is next, in one line",
-                    },
-                    "from": { "type": "integer", "description": "The first part" },
-                    "to": { "type": "integer", "description": "The last part" },
-                },
-                "required": ["action"],
-            }),
+pub(super) fn tool(desk: Desk) -> Arc<Tool> {
+    let description = "Puts a thread of work aside. `park` leaves the parts of this \
+        conversation from number `from` to `to` (see context_edit) out under a `name`, \
+        and keeps your one-line `note` in their place; without numbers, a thread of that \
+        name that classifier_threads found. `recall` brings a thread back as it was, \
+        `list` shows all.";
+    let arguments = [
+        word("action", &["park", "recall", "list"], "").required(),
+        string("name", "What the thread is called"),
+        string("note", "For `park`: where it stands and what is next, in one line"),
+        integer("from", "The first part"),
+        integer("to", "The last part"),
+    ];
+    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    Tool::at_once("thread_park", Kind::Think, description, arguments, prepare)
+}
+
+fn prepare(asked: Arguments, desk: Desk) -> Result<Prepared, ToolError> {
+    let name = asked.name.as_deref().map(checked_name).transpose()?;
+    let needed = || ToolError::new("`name` is missing: which thread?");
+    let title = match (asked.action, &name) {
+        (Action::List, _) => "List the threads that were put aside".to_owned(),
+        (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
+        (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
+        (_, None) => return Err(needed()),
+    };
+    let name = name.unwrap_or_default();
+    let note = match (asked.action, &asked.note) {
+        (Action::Park, Some(note)) => checked_text("note", note)?,
+        (Action::Park, None) => {
+            return Err(ToolError::new("`note` is missing: what stays in view of the thread?"));
         }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Think
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = given::read("thread_park", arguments)?;
-            let name = asked.name.as_deref().map(checked_name).transpose()?;
-            let needed = || ToolError::new("`name` is missing: which thread?");
-            let title = match (asked.action, &name) {
-                (Action::List, _) => "List the threads that were put aside".to_owned(),
-                (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
-                (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
-                (_, None) => return Err(needed()),
-            };
-            let name = name.unwrap_or_default();
-            let note = match (asked.action, &asked.note) {
-                (Action::Park, Some(note)) => checked_text("note", note)?,
-                (Action::Park, None) => {
-                    return Err(ToolError::new(
-                        "`note` is missing: what stays in view of the thread?",
-                    ));
-                }
-                _ => String::new(),
-            };
-            let range = match (asked.from, asked.to) {
-                (None, None) => None,
-                (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
-                _ => return Err(ToolError::new("`from` and `to` go together.")),
-            };
-            let desk = self.0.clone();
-            let work = async move {
-                match asked.action {
-                    Action::List => Ok(told(list(&desk))),
-                    Action::Park => park(&desk, name, note, range).await,
-                    Action::Recall => recall(&desk, &name).await,
-                }
-            };
-            let shown = Shown { title, ..Shown::default() };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+        _ => String::new(),
+    };
+    let range = match (asked.from, asked.to) {
+        (None, None) => None,
+        (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
+        _ => return Err(ToolError::new("`from` and `to` go together.")),
+    };
+    let work = async move {
+        match asked.action {
+            Action::List => Ok(told(list(&desk))),
+            Action::Park => park(&desk, name, note, range).await,
+            Action::Recall => recall(&desk, &name).await,
+        }
+    };
+    Ok(Prepared::free(title, work))
 }
 
 fn list(desk: &Desk) -> String {
@@ -117,7 +92,7 @@ fn list(desk: &Desk) -> String {
             Cover::Parked => "put aside",
             Cover::Distilled => "notes",
         };
-        let note = super::desk::excerpt(&covering.note, 200);
+        let note = first_words(&covering.note, 200);
         format!("`{}` ({what}, {} parts): {note}", covering.name, covering.parts.len())
     };
     let lines: Vec<String> = overlay.coverings().iter().map(line).collect();

@@ -6,29 +6,20 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::checks::Checks;
-use super::desk::{checked_text, excerpt, told};
-use crate::native::chat::ToolSpec;
+use super::desk::{checked_text, first_words, told};
 use crate::native::scene::Scene;
 use crate::native::session::Session;
 use crate::native::task::SubAgent;
-use crate::native::tools::{
-    Content, Kind, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{self as given, integer, string};
+use crate::native::tools::{Content, Kind, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::visible;
 
 const ROUNDS: usize = 3;
 /// Who has not come nearer by then will not.
 const MAX_ROUNDS: usize = 10;
-
-#[derive(Debug)]
-pub(super) struct Refine {
-    session: Arc<Session>,
-    cancel: CancellationToken,
-}
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -37,61 +28,42 @@ struct Arguments {
     rounds: Option<usize>,
 }
 
-impl Refine {
-    pub(super) fn new(session: Arc<Session>, cancel: CancellationToken) -> Self {
-        Self { session, cancel }
-    }
+pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool> {
+    let description = "Lets a sub-agent work on an instruction, runs the project's checks, and \
+        lets it go on with what failed, until they pass or the rounds are used up. The \
+        sub-agent sees nothing of this conversation: the instruction must say everything.";
+    let rounds = format!("At most so many (default {ROUNDS}, at most {MAX_ROUNDS})");
+    let arguments =
+        [string("instruction", "What is to be done").required(), integer("rounds", &rounds)];
+    let prepare = move |asked, scene: Scene| {
+        let sub_agent = SubAgent::new(session.clone(), cancel.clone(), scene.clone());
+        prepare(asked, sub_agent, scene)
+    };
+    Tool::new("refine", Kind::Execute, description, arguments, prepare)
 }
 
-impl Tool for Refine {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "refine".into(),
-            description: "Lets a sub-agent work on an instruction, runs the project's checks, and \
-                lets it go on with what failed, until they pass or the rounds are used up. The \
-                sub-agent sees nothing of this conversation: the instruction must say everything."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "instruction": { "type": "string", "description": "What is to be done" },
-                    "rounds": {
-                        "type": "integer",
-                        "description": format!("At most so many (default {ROUNDS}, at most {MAX_ROUNDS})"),
-                    },
-                },
-                "required": ["instruction"],
-            }),
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Execute
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { instruction, rounds } = given::read("refine", arguments)?;
-            let instruction = checked_text("instruction", &instruction)?;
-            let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
-            let checks = Checks::find(scene).await?;
-            let asked = format!(
-                "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
-                visible::asked(&instruction),
-                checks.shown()
-            );
-            let shown = Shown {
-                title: format!("Refine: {}", visible::title(&excerpt(&instruction, 100))),
-                content: vec![Content::Text(asked)],
-                ..Shown::default()
-            };
-            let need = checks.need();
-            let sub_agent = SubAgent::new(self.session.clone(), self.cancel.clone(), scene.clone());
-            let scene = scene.clone();
-            let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
-    }
+async fn prepare(
+    asked: Arguments,
+    sub_agent: SubAgent,
+    scene: Scene,
+) -> Result<Prepared, ToolError> {
+    let Arguments { instruction, rounds } = asked;
+    let instruction = checked_text("instruction", &instruction)?;
+    let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
+    let checks = Checks::find(&scene).await?;
+    let asked = format!(
+        "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
+        visible::asked(&instruction),
+        checks.shown()
+    );
+    let shown = Shown {
+        title: format!("Refine: {}", visible::title(&first_words(&instruction, 100))),
+        content: vec![Content::Text(asked)],
+        ..Shown::default()
+    };
+    let need = checks.need();
+    let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 async fn refine(

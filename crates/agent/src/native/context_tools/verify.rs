@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::asking;
 use super::checks::Checks;
 use super::desk::shortened;
-use crate::native::chat::{Part, ToolSpec};
+use crate::native::chat::Part;
 use crate::native::context::{Overlay, pieces};
 use crate::native::scene::Scene;
 use crate::native::session::Session;
-use crate::native::tools::{
-    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
-};
+use crate::native::tools::arguments::{self as given, boolean};
+use crate::native::tools::{Content, Kind, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::visible;
 
 const JUDGE: &str = "You judge whether the work of a coding agent meets its objective, from the \
@@ -24,9 +22,6 @@ const JUDGE: &str = "You judge whether the work of a coding agent meets its obje
      sentences\"}.";
 /// The end of the conversation, for the judge.
 const MAX_TALK_CHARS: usize = 12_000;
-
-#[derive(Debug)]
-pub(super) struct Verify(pub(super) Arc<Session>);
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -40,48 +35,33 @@ struct Judgement {
     why: String,
 }
 
-impl Tool for Verify {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "verify".into(),
-            description: "Runs the checks of this project (its tests, as configured or as its \
-                files suggest) and says for each whether it passed, with the end of its output. \
-                With `judge`, the objective is judged too."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "judge": {
-                        "type": "boolean",
-                        "description": "Also judge whether the objective is met",
-                    },
-                },
-            }),
-        }
-    }
+pub(super) fn tool(session: Arc<Session>) -> Arc<Tool> {
+    let description = "Runs the checks of this project (its tests, as configured or as its \
+        files suggest) and says for each whether it passed, with the end of its output. \
+        With `judge`, the objective is judged too.";
+    let arguments = [boolean("judge", "Also judge whether the objective is met")];
+    let prepare = move |asked, scene| prepare(asked, session.clone(), scene);
+    Tool::new("verify", Kind::Execute, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Execute
+async fn prepare(
+    asked: Arguments,
+    session: Arc<Session>,
+    scene: Scene,
+) -> Result<Prepared, ToolError> {
+    let Arguments { judge } = asked;
+    if judge && objective(&session).is_none() {
+        return Err(ToolError::new("There is no objective to judge by; set one first."));
     }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let Arguments { judge } = given::read("verify", arguments)?;
-            if judge && objective(&self.0).is_none() {
-                return Err(ToolError::new("There is no objective to judge by; set one first."));
-            }
-            let checks = Checks::find(scene).await?;
-            let shown = Shown {
-                title: format!("Verify: {}", checks.title()),
-                content: vec![Content::Text(checks.shown())],
-                ..Shown::default()
-            };
-            let need: Need = checks.need();
-            let (session, scene) = (self.0.clone(), scene.clone());
-            let work = async move { run(&session, &scene, &checks, judge).await };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
-    }
+    let checks = Checks::find(&scene).await?;
+    let shown = Shown {
+        title: format!("Verify: {}", checks.title()),
+        content: vec![Content::Text(checks.shown())],
+        ..Shown::default()
+    };
+    let need = checks.need();
+    let work = async move { run(&session, &scene, &checks, judge).await };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 async fn run(

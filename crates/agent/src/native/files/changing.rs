@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use roots::Place;
 
 use super::{Deed, Files, Text, Turn};
+use crate::native::lock;
 use crate::native::tools::ToolError;
 
 /// What is to become of one file.
@@ -45,7 +46,7 @@ impl Turn<'_> {
         for change in changes {
             match &change.new {
                 Some(text) => self.files.note(&change.place, text),
-                None => self.files.seen().forget(change.place.real()),
+                None => lock(&self.files.shared.seen).forget(change.place.real()),
             }
         }
         Ok(())

@@ -22,12 +22,13 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Settings;
 use super::http::{self, Bounded};
 use super::sieve::MAX_MESSAGE_BYTES;
 use super::spec::{Reach, ServerSpec};
 use super::sse::EventLink;
 use super::stdio::{self, Reason};
-use super::{Settings, shorten};
+use crate::native::excerpt;
 
 /// A server has nothing to save that takes longer.
 const LADDER: StopLadder =
@@ -227,7 +228,7 @@ fn sentence(error: &ClientInitializeError) -> String {
         },
         other => other.to_string(),
     };
-    shorten(&text, SHOWN_CHARS)
+    excerpt::head(&text, SHOWN_CHARS)
 }
 
 /// What our HTTP client said, below what `rmcp` made of it.
@@ -241,11 +242,8 @@ fn below<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a reqwest
 
 fn with_last_words(why: String, worker: &WorkerHandle) -> String {
     let said = worker.stderr_tail();
-    let said = said.trim();
-    let n_before = said.chars().count().saturating_sub(SHOWN_CHARS);
-    let last: String = said.chars().skip(n_before).collect();
-    match last.is_empty() {
-        true => why,
-        false => format!("{why}; it said: {last}"),
+    match excerpt::tail(said.trim(), SHOWN_CHARS) {
+        "" => why,
+        last => format!("{why}; it said: {last}"),
     }
 }

@@ -23,6 +23,7 @@ use wire::sse;
 
 use super::sieve::MAX_MESSAGE_BYTES;
 use super::spec::Secrets;
+use crate::native::http;
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -43,8 +44,6 @@ type SseStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// A client for one server of one session: connections and cookies are not shared.
 pub(super) fn client() -> Result<Client, String> {
-    // Fails when somebody was first, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let stay = reqwest::redirect::Policy::custom(|attempt| {
         let is_far = attempt.previous().len() > MAX_REDIRECTS;
         let is_same = |from: &Url| from.origin() == attempt.url().origin();
@@ -53,12 +52,8 @@ pub(super) fn client() -> Result<Client, String> {
             false => attempt.stop(),
         }
     });
-    Client::builder()
-        .connect_timeout(CONNECT_WITHIN)
-        .redirect(stay)
-        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| format!("no HTTP client can be made: {}", why(&error)))
+    let building = http::builder().connect_timeout(CONNECT_WITHIN).redirect(stay);
+    building.build().map_err(|error| format!("no HTTP client can be made: {}", why(&error)))
 }
 
 /// They were checked when the server was named.
@@ -73,17 +68,12 @@ pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
 
 /// With what is below it, and without the URL, which may hold a token.
 pub(super) fn why(error: &reqwest::Error) -> String {
-    let mut text = match error {
-        error if error.is_connect() => "cannot connect".to_owned(),
-        error if error.is_timeout() => "no answer in time".to_owned(),
-        _ => "the request failed".to_owned(),
+    let what = match error {
+        error if error.is_connect() => "cannot connect",
+        error if error.is_timeout() => "no answer in time",
+        _ => "the request failed",
     };
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+    http::reasons(error).map_or_else(|| what.to_owned(), |why| format!("{what}: {why}"))
 }
 
 pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
@@ -255,14 +245,11 @@ async fn refusal(
 
 async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failure::Client)? {
-        if body.len() + chunk.len() > limit {
-            let why = format!("an answer is longer than {limit} bytes");
-            return Err(Failure::UnexpectedServerResponse(Cow::Owned(why)));
-        }
-        body.extend_from_slice(&chunk);
+    if http::read(&mut response, limit, &mut body).await.map_err(Failure::Client)? {
+        return Ok(body);
     }
-    Ok(body)
+    let why = format!("an answer is longer than {limit} bytes");
+    Err(Failure::UnexpectedServerResponse(Cow::Owned(why)))
 }
 
 fn events(response: Response) -> SseStream {

@@ -12,7 +12,7 @@ use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
 
-use super::shorten;
+use crate::native::excerpt;
 
 /// Models get lost in fewer.
 const MAX_TOOLS: usize = 256;
@@ -88,7 +88,7 @@ impl Offer {
         }
         Some(Self {
             name: name.to_owned(),
-            description: shorten(&description, MAX_DESCRIPTION_CHARS),
+            description: excerpt::head(&description, MAX_DESCRIPTION_CHARS),
             schema: usable_schema(&tool["inputSchema"]),
             only_reads: tool["annotations"]["readOnlyHint"] == json!(true),
         })

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::chat::Part;
 use super::super::tools::{Content, Output, ToolError};
+use crate::native::excerpt;
 
 /// Of all text of one result.
 const MAX_CHARS: usize = 30_000;
@@ -95,17 +96,12 @@ fn piece(block: &Value) -> Piece {
 
 /// The beginning and the end of what is too long.
 pub(super) fn bounded(text: &str) -> String {
-    let n_chars = text.chars().count();
-    if n_chars <= MAX_CHARS {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(HEAD_CHARS).collect();
-    let tail: String = text.chars().skip(n_chars - (MAX_CHARS - HEAD_CHARS)).collect();
-    let n_left_out = n_chars - MAX_CHARS;
-    format!(
-        "{head}\n\n[{n_left_out} characters in the middle are left out; \
-         ask the tool for less to see them]\n\n{tail}"
-    )
+    excerpt::ends(text, (HEAD_CHARS, MAX_CHARS - HEAD_CHARS), |n_left_out| {
+        format!(
+            "\n\n[{n_left_out} characters in the middle are left out; \
+             ask the tool for less to see them]\n\n"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -20,10 +20,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::tools::ToolError;
+use super::Settings;
 use super::connect::Connection;
 use super::offer::{self, Offer};
 use super::spec::ServerSpec;
-use super::{Settings, shorten};
+use crate::native::excerpt;
 
 /// A server that needs more is broken, and each costs a process.
 const MAX_RESTARTS: usize = 3;
@@ -243,7 +244,7 @@ impl Server {
             Ok(Err(ServiceError::Timeout { .. })) | Err(_) => Err(ToolError(gave_up())),
             Ok(Err(ServiceError::McpError(error))) => Err(ToolError(format!(
                 "The MCP server `{name}` refused: {}",
-                shorten(&error.message, SHOWN_CHARS)
+                excerpt::head(&error.message, SHOWN_CHARS)
             ))),
             Ok(Err(ServiceError::TransportClosed)) => Err(ToolError(format!(
                 "The MCP server `{name}` ended during the call, and it is not known how far it \
@@ -251,7 +252,7 @@ impl Server {
             ))),
             Ok(Err(other)) => Err(ToolError(format!(
                 "The MCP server `{name}` could not be called: {}",
-                shorten(&other.to_string(), SHOWN_CHARS)
+                excerpt::head(&other.to_string(), SHOWN_CHARS)
             ))),
         }
     }

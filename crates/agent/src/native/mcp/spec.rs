@@ -137,37 +137,25 @@ impl ServerSpec {
             (_, true, false) => "http",
             (_, true, true) => return Err(SpecError::Neither { name }),
         };
+        let bad = |member, wanted| SpecError::Member { name: name.clone(), member, wanted };
+        let named =
+            |member| pairs(&entry[member]).ok_or_else(|| bad(member, "a list of { name, value }"));
         let url = || match entry["url"].as_str() {
             Some(url) => checked_url(&name, url),
-            None => Err(SpecError::Member { name: name.clone(), member: "url", wanted: "a URL" }),
+            None => Err(bad("url", "a URL")),
         };
-        let headers = || {
-            let headers = pairs(&entry["headers"]).ok_or_else(|| SpecError::Member {
-                name: name.clone(),
-                member: "headers",
-                wanted: "a list of { name, value }",
-            })?;
-            checked_headers(&name, headers)
-        };
+        let headers = || checked_headers(&name, named("headers")?);
         let reach = match kind {
             "stdio" => Reach::Command {
                 program: entry["command"].as_str().unwrap_or_default().to_owned(),
-                args: strings(&entry["args"]).ok_or_else(|| SpecError::Member {
-                    name: name.clone(),
-                    member: "args",
-                    wanted: "a list of strings",
-                })?,
-                env: pairs(&entry["env"]).ok_or_else(|| SpecError::Member {
-                    name: name.clone(),
-                    member: "env",
-                    wanted: "a list of { name, value }",
-                })?,
+                args: strings(&entry["args"]).ok_or_else(|| bad("args", "a list of strings"))?,
+                env: named("env")?,
             },
             "http" | "streamable-http" | "streamable_http" => {
                 Reach::Http { url: url()?, headers: headers()? }
             }
             "sse" => Reach::Sse { url: url()?, headers: headers()? },
-            other => return Err(SpecError::Kind { kind: other.to_owned(), name }),
+            other => return Err(SpecError::Kind { kind: other.to_owned(), name: name.clone() }),
         };
         check_command(&name, &reach)?;
         Ok(Self {

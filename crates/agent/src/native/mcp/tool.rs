@@ -2,76 +2,64 @@
 
 use std::sync::Arc;
 
+use futures_util::future::ready;
 use serde_json::{Map, Value};
 
 use super::super::chat::ToolSpec;
-use super::super::scene::Scene;
-use super::super::tools::{Content, Kind, Need, Prepared, Preparing, Shown, Tool, ToolError};
+use super::super::tools::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
 use super::super::visible;
 use super::offer::Offer;
+use super::output;
 use super::server::Server;
-use super::{output, shorten};
+use crate::native::excerpt;
 
 /// Of the arguments, for people; nobody should allow what was not shown.
 const SHOWN_CHARS: usize = 100_000;
 
-#[derive(Debug)]
-pub(super) struct McpTool {
-    pub(super) name: String,
-    pub(super) offer: Offer,
-    pub(super) server: Arc<Server>,
+/// What a server says about itself counts only where somebody trusts it.
+pub(super) fn tool(name: String, offer: &Offer, server: &Arc<Server>) -> Tool {
+    let (called, of) = (offer.name.clone(), Arc::clone(server));
+    let only_reads = server.spec.trusted && offer.only_reads;
+    let spec = ToolSpec {
+        name,
+        description: match offer.description.is_empty() {
+            true => format!("The tool {called} of {}.", server.spec.name),
+            false => offer.description.clone(),
+        },
+        parameters: offer.schema.clone(),
+    };
+    let kind = if only_reads { Kind::Read } else { Kind::Other };
+    Tool::taking_any(spec, kind, move |arguments, _| {
+        Box::pin(ready(prepare(&called, &of, only_reads, arguments)))
+    })
 }
 
-impl McpTool {
-    /// What a server says about itself counts only where somebody trusts it.
-    fn only_reads(&self) -> bool {
-        self.server.spec.trusted && self.offer.only_reads
-    }
-}
-
-impl Tool for McpTool {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.name.clone(),
-            description: match self.offer.description.is_empty() {
-                true => format!("The tool {} of {}.", self.offer.name, self.server.spec.name),
-                false => self.offer.description.clone(),
-            },
-            parameters: self.offer.schema.clone(),
+fn prepare(
+    tool: &str,
+    server: &Arc<Server>,
+    only_reads: bool,
+    arguments: Value,
+) -> Result<Prepared, ToolError> {
+    let arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        Value::Null => Map::new(),
+        _ => return Err(ToolError::new("The arguments must be one JSON object.")),
+    };
+    let content = match arguments.is_empty() {
+        true => Vec::new(),
+        false => {
+            let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
+            let text = visible::asked(&excerpt::head(&text, SHOWN_CHARS));
+            vec![Content::Text(visible::fenced("json", &text))]
         }
-    }
-
-    fn kind(&self) -> Kind {
-        if self.only_reads() { Kind::Read } else { Kind::Other }
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, _scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let arguments = match arguments {
-                Value::Object(arguments) => arguments,
-                Value::Null => Map::new(),
-                _ => return Err(ToolError::new("The arguments must be one JSON object.")),
-            };
-            let (server, tool) = (Arc::clone(&self.server), self.offer.name.clone());
-            let shown = Shown {
-                kind: None,
-                title: format!("{}: {tool}", server.spec.name),
-                locations: Vec::new(),
-                content: match arguments.is_empty() {
-                    true => Vec::new(),
-                    false => {
-                        let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-                        let text = visible::asked(&shorten(&text, SHOWN_CHARS));
-                        vec![Content::Text(visible::fenced("json", &text))]
-                    }
-                },
-            };
-            let need = match self.only_reads() {
-                true => Need::Nothing,
-                false => Need::Permission { key: format!("mcp:{}:{tool}", server.spec.name) },
-            };
-            let work = async move { output::read(&server.call(&tool, arguments).await?) };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
-    }
+    };
+    let name = &server.spec.name;
+    let shown = Shown { title: format!("{name}: {tool}"), content, ..Shown::default() };
+    let need = match only_reads {
+        true => Need::Nothing,
+        false => Need::Permission { key: format!("mcp:{name}:{tool}") },
+    };
+    let (server, tool) = (Arc::clone(server), tool.to_owned());
+    let work = async move { output::read(&server.call(&tool, arguments).await?) };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }

@@ -10,6 +10,7 @@ use super::Process;
 use super::opening::{Past, Wanted};
 use crate::native::client::Abilities;
 use crate::native::journal::{AGENT, Journal};
+use crate::native::lock;
 use crate::native::session::{Begun, Session};
 
 /// The only version that there is.
@@ -39,13 +40,11 @@ impl Process {
             "session/close" => self.close(&params).await,
             "session/delete" => self.delete(&params).await,
             "session/set_mode" => {
-                self.set(&params, "mode", &params["modeId"]).await?;
-                Ok(json!({}))
+                self.set(&params, "mode", &params["modeId"]).await.map(|_options| json!({}))
             }
             // Gone from the protocol, and still what some clients say.
             "session/set_model" => {
-                self.set(&params, "model", &params["modelId"]).await?;
-                Ok(json!({}))
+                self.set(&params, "model", &params["modelId"]).await.map(|_options| json!({}))
             }
             "session/set_config_option" => {
                 let option = text(&params, "configId")?.to_owned();
@@ -152,7 +151,7 @@ impl Process {
     }
 
     async fn end(&self, id: &str) {
-        let session = self.sessions().remove(id);
+        let session = lock(&self.sessions).remove(id);
         if let Some(session) = session {
             session.close().await;
         }
@@ -169,7 +168,7 @@ impl Process {
             return Err(RpcError::invalid_params("a block of `prompt` has no `type`"));
         }
         let begun = session.begin(blocks)?;
-        self.prompts().insert(message.id().as_str().to_owned(), session);
+        lock(&self.prompts).insert(message.id().as_str().to_owned(), session);
         Ok(begun)
     }
 

@@ -10,9 +10,10 @@ use wire::{Json, RpcError, SessionId};
 use super::methods::text;
 use super::{MAX_SESSIONS, Process};
 use crate::native::client::Client;
-use crate::native::commands::Bash;
+use crate::native::commands;
 use crate::native::instructions::{Denied, Instructions};
 use crate::native::journal::{Entry, Item, Journal};
+use crate::native::lock;
 use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
 use crate::native::options::Options;
 use crate::native::replay;
@@ -20,7 +21,7 @@ use crate::native::scene::SceneOfSession;
 use crate::native::session::{Parts, Session};
 use crate::native::todo::{self, Todo};
 use crate::native::tools::{self, Tool};
-use crate::native::webfetch::WebFetch;
+use crate::native::webfetch;
 
 /// What `session/new` and its like ask for.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl Process {
         wanted: Wanted,
         past: Past,
     ) -> Result<Value, RpcError> {
-        if self.sessions().len() >= MAX_SESSIONS {
+        if lock(&self.sessions).len() >= MAX_SESSIONS {
             return Err(RpcError::invalid_request(format_args!(
                 "{MAX_SESSIONS} sessions are open already: close one"
             )));
@@ -109,7 +110,7 @@ impl Process {
         if matches!(past, Past::Replayed(_)) {
             self.replay(&session, &entries).await;
         }
-        self.sessions().insert(session.id(), session.clone());
+        lock(&self.sessions).insert(session.id(), session.clone());
         let mut answer = session.describe(&offers);
         answer["sessionId"] = json!(session.id());
         Ok(answer)
@@ -204,7 +205,7 @@ impl Process {
 }
 
 /// The tools of a session, with the plan as it was left.
-fn own_tools(entries: &[Entry]) -> Vec<Arc<dyn Tool>> {
+fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
     let todo = Todo::default();
     let list = entries.iter().rev().find_map(|entry| match &*entry.item {
         Item::Called { shown, .. } => todo::list_of(shown),
@@ -212,7 +213,7 @@ fn own_tools(entries: &[Entry]) -> Vec<Arc<dyn Tool>> {
     });
     todo.restore(list.unwrap_or_default());
     let mut tools = tools::of_files();
-    tools.extend([Arc::new(Bash) as Arc<dyn Tool>, Arc::new(WebFetch), Arc::new(todo)]);
+    tools.extend([commands::bash_tool(), webfetch::tool(), todo.tool()]);
     tools
 }
 

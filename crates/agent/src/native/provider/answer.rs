@@ -26,6 +26,7 @@ use super::reader::{Piece, Reader};
 use super::{Failure, Provider, body, client, cost, pace};
 use crate::native::chat::{Delta, Request, Usage};
 use crate::native::endpoint::shown;
+use crate::native::http;
 
 /// What follows the last token (usage, `[DONE]`) comes at once, if it comes.
 const TAIL_WITHIN: Duration = Duration::from_secs(5);
@@ -345,7 +346,7 @@ impl Reading {
             || response.headers().contains_key(CONTENT_LENGTH);
         Self {
             response,
-            reader: Reader::new(),
+            reader: Reader::default(),
             chunks: Chunks::default(),
             first_by,
             is_framed,
@@ -381,15 +382,7 @@ impl Reading {
 /// What an endpoint says about its refusal; as much as comes soon.
 async fn explanation(mut response: Response) -> String {
     let mut body = Vec::new();
-    let reading = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
-            let room = MAX_ERROR_BYTES - body.len();
-            body.extend(chunk.iter().take(room));
-            if body.len() == MAX_ERROR_BYTES {
-                break;
-            }
-        }
-    };
+    let reading = http::read(&mut response, MAX_ERROR_BYTES, &mut body);
     let _ = timeout(ERROR_WITHIN, reading).await;
     String::from_utf8_lossy(&body).into_owned()
 }

@@ -10,6 +10,7 @@ use reqwest::{Client, ClientBuilder, Url};
 
 use super::Failure;
 use crate::native::endpoint::{Endpoint, Kind, is_loopback};
+use crate::native::http;
 
 /// The first of Azure's versions that streams usage and is not a preview.
 const AZURE_VERSION: &str = "2024-10-21";
@@ -27,13 +28,7 @@ pub(in crate::native) fn bare(url: &Url) -> Result<Client, reqwest::Error> {
 }
 
 fn plain(url: &Url) -> ClientBuilder {
-    // Another part of the program may have done so already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false);
+    let mut builder = http::strict_builder();
     if is_loopback(url) {
         // No name server and no proxy has a say in what this machine is.
         let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];

@@ -11,6 +11,7 @@ use super::chunk::number;
 use super::failure::refused;
 use super::{Failure, Model, Provider, client, cost};
 use crate::native::endpoint::Kind;
+use crate::native::http;
 
 /// Nobody scrolls further.
 const MAX_MODELS: usize = 2000;
@@ -69,20 +70,15 @@ async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure
     let status = response.status();
     let limit = if status.is_success() { MAX_LIST_BYTES } else { MAX_ERROR_BYTES };
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(network)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > limit {
-            if status.is_success() {
-                return Err(Failure::protocol(endpoint, url, "the list of models is too long"));
-            }
-            break;
-        }
+    let is_whole = http::read(&mut response, limit, &mut body).await.map_err(network)?;
+    if !status.is_success() {
+        let said = String::from_utf8_lossy(&body);
+        return Err(refused(endpoint, url, status.as_u16(), &said, None).failure);
     }
-    if status.is_success() {
-        return Ok(body);
+    match is_whole {
+        true => Ok(body),
+        false => Err(Failure::protocol(endpoint, url, "the list of models is too long")),
     }
-    let said = String::from_utf8_lossy(&body);
-    Err(refused(endpoint, url, status.as_u16(), &said, None).failure)
 }
 
 /// How much of the conversation Ollama lets a model see is a setting of the server, and only

@@ -36,7 +36,7 @@ pub(super) enum Unreadable {
     Foreign(String),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reader {
     form: Form,
     n_bytes: usize,
@@ -57,19 +57,16 @@ struct Chunks {
     has_skipped: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Form {
     /// Only white space so far.
+    #[default]
     Unknown,
     Events(Lines),
     Document(Vec<u8>),
 }
 
 impl Reader {
-    pub(super) fn new() -> Self {
-        Self { form: Form::Unknown, n_bytes: 0, chunks: Chunks::default(), excerpt: Vec::new() }
-    }
-
     /// Whether no byte has come.
     pub(super) fn is_empty(&self) -> bool {
         self.n_bytes == 0

@@ -14,6 +14,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
@@ -139,11 +141,14 @@ impl Policy {
         Self { network, writable, sealed, hidden: hidden.into_iter().collect() }
     }
 
-    /// Names separated by NUL would not survive in an argument, so they stand in hexadecimal.
+    /// Names separated by NUL would not survive in an argument, so they stand in base64.
     pub(super) fn to_argument(&self) -> OsString {
         let network = if self.network { "network" } else { "alone" };
         let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
-            paths.map(|path| hex(path.as_os_str().as_bytes())).collect::<Vec<_>>().join(",")
+            paths
+                .map(|path| STANDARD.encode(path.as_os_str().as_bytes()))
+                .collect::<Vec<_>>()
+                .join(",")
         };
         let writable = list(&mut self.writable.iter());
         let sealed = list(&mut self.sealed.iter());
@@ -160,7 +165,8 @@ impl Policy {
         };
         let list = |text: &str| -> Option<Vec<PathBuf>> {
             let names = text.split(',').filter(|name| !name.is_empty());
-            names.map(|name| Some(PathBuf::from(OsString::from_vec(unhex(name)?)))).collect()
+            let decoded = names.map(|name| STANDARD.decode(name).ok());
+            decoded.map(|name| Some(OsString::from_vec(name?).into())).collect()
         };
         let writable = list(parts.next()?)?;
         let sealed = list(parts.next()?)?.into_iter().collect();
@@ -272,21 +278,4 @@ impl Rules {
 /// All but making devices, which are ways around everything here.
 fn changing() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWS_SOCKETS) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    let pairs = bytes.chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(pair, 16).ok()
-    });
-    pairs.collect()
 }

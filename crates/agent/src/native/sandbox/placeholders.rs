@@ -10,10 +10,12 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
+
+use crate::native::lock;
 
 /// In these places a directory would stop git, and this in a file tells it what it knows.
 const FILES: [(&str, &str); 2] = [("commondir", ".\n"), ("config.worktree", "")];
@@ -72,7 +74,7 @@ impl Placeholders {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, InUse>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

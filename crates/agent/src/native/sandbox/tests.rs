@@ -12,9 +12,8 @@ use super::launcher::{self, Policy};
 use super::places::Places;
 use super::{Mode, Refused, Sandbox};
 use crate::native::client::Abilities;
-use crate::native::commands::{Bash, End, Finished, Order, run};
+use crate::native::commands::{End, Finished, Order, bash_tool, run};
 use crate::native::testing::rehearsal::{Rehearsal, until};
-use crate::native::tools::Tool as _;
 
 const HELD: Mode = Mode::Workspace { network: false };
 
@@ -311,7 +310,7 @@ async fn without_an_enforcer_nothing_runs() {
     let refused = run(&stage.scene, order).await.unwrap_err().to_string();
     assert!(refused.contains("bubblewrap: not installed; Landlock: too old"), "{refused}");
     assert!(!stage.cwd().join("src/ran").exists());
-    let asked = Bash.prepare(serde_json::json!({ "command": "true" }), &stage.scene).await;
+    let asked = bash_tool().prepare(serde_json::json!({ "command": "true" }), &stage.scene).await;
     assert_eq!(asked.unwrap_err().to_string(), refused);
     assert_eq!(sandbox.description(), refused);
 }

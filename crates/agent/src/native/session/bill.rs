@@ -4,13 +4,14 @@
 //! no cost is known none is told. The sum is made from the journal when a session is taken up
 //! again.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
 use super::Session;
 use crate::native::chat::Usage;
 use crate::native::journal::{Entry, Item};
+use crate::native::lock;
 use crate::native::turn::TurnError;
 
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ impl Bill {
     }
 
     fn change(&self, change: impl FnOnce(&mut Stand)) -> Stand {
-        let mut stand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stand = lock(&self.0);
         change(&mut stand);
         *stand
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{Session, summary};
 use crate::native::chat::{Message, Part, Usage};
+use crate::native::client::chunk;
 use crate::native::context;
 use crate::native::journal::Item;
-use crate::native::turn::{Said, Talk, TurnError, Voice};
+use crate::native::turn::{Said, Talk, Telling, TurnError, Voice};
 use store::mint;
 
 #[derive(Debug)]
@@ -76,16 +76,12 @@ impl<'a> MainTalk<'a> {
         tracing::info!("{text}");
         match self.session.client().can.shows_notices {
             true => {
-                let notice = json!({
+                self.tell(json!({
                     "sessionUpdate": "notice", "severity": "info", "title": text,
-                });
-                self.tell(notice).await
+                }))
+                .await
             }
-            false => {
-                let content = json!({ "type": "text", "text": format!("{text}\n") });
-                self.tell(json!({ "sessionUpdate": "agent_thought_chunk", "content": content }))
-                    .await
-            }
+            false => self.tell(chunk("agent_thought_chunk", &format!("{text}\n"))).await,
         }
     }
 
@@ -101,29 +97,28 @@ impl Talk for MainTalk<'_> {
         context::messages(&system, &self.session.journal.all())
     }
 
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a> {
         Box::pin(async move {
             let kind = match voice {
                 Voice::Aloud => "agent_message_chunk",
                 Voice::Thought => "agent_thought_chunk",
             };
-            let content = json!({ "type": "text", "text": text });
-            self.tell(json!({ "sessionUpdate": kind, "content": content })).await
+            self.tell(chunk(kind, text)).await
         })
     }
 
-    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
         Box::pin(async move { MainTalk::remark(self, text).await })
     }
 
-    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
         Box::pin(async move {
             self.session.warn(text, "").await;
             Ok(())
         })
     }
 
-    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
+    fn answered(&mut self, said: Said) -> Telling<'_, u64> {
         Box::pin(async move {
             let Said { text, thought, calls, usage, is_whole } = said;
             if let Some(usage) = usage {
@@ -139,24 +134,18 @@ impl Talk for MainTalk<'_> {
         })
     }
 
-    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn show(&mut self, update: Value) -> Telling<'_> {
         Box::pin(async move { self.tell(update).await })
     }
 
-    fn called(
-        &mut self,
-        answer: u64,
-        index: usize,
-        shown: Value,
-        parts: Vec<Part>,
-    ) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn called(&mut self, answer: u64, index: usize, shown: Value, parts: Vec<Part>) -> Telling<'_> {
         Box::pin(async move {
             self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
             Ok(())
         })
     }
 
-    fn make_room(&mut self, used: u64) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn make_room(&mut self, used: u64) -> Telling<'_> {
         Box::pin(async move {
             // What came since is not in what the endpoint counted; nor does every endpoint count.
             let entries = self.session.journal.all();
@@ -173,7 +162,7 @@ impl Talk for MainTalk<'_> {
         })
     }
 
-    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>> {
+    fn was_too_much(&mut self) -> Telling<'_, bool> {
         Box::pin(async move {
             if !context::has_answers(&self.session.journal.all()) {
                 return Ok(false);

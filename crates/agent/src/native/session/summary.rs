@@ -7,6 +7,7 @@ use wire::Category;
 
 use super::Session;
 use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage};
+use crate::native::excerpt;
 use crate::native::models::Chosen;
 use crate::native::provider::Failure;
 
@@ -102,28 +103,6 @@ fn shortened(messages: &[Message], n_chars: usize) -> Vec<Message> {
 
 /// Keeps the beginning and the end.
 fn shorten(text: &mut String, n_chars: usize) {
-    let n_all = text.chars().count();
-    if n_all <= n_chars {
-        return;
-    }
     let half = n_chars / 2;
-    let begin: String = text.chars().take(half).collect();
-    let end: String = text.chars().skip(n_all - half).collect();
-    *text = format!("{begin}{LEFT_OUT}{end}");
-}
-
-#[cfg(test)]
-mod tests {
-    //! What is left of long parts.
-
-    use super::{LEFT_OUT, shorten};
-
-    #[test]
-    fn beginning_and_end_stay() {
-        let mut text = "Änderung am Ende".to_owned();
-        shorten(&mut text, 16);
-        assert_eq!(text, "Änderung am Ende");
-        shorten(&mut text, 8);
-        assert_eq!(text, format!("Ände{LEFT_OUT}Ende"));
-    }
+    *text = excerpt::ends(text, (half, half), |_| LEFT_OUT.to_owned());
 }

@@ -11,9 +11,8 @@ use tokio::task::JoinHandle;
 use wire::{Json, RpcError};
 
 use super::rehearsal::Rehearsal;
-use crate::native::chat::ToolSpec;
 use crate::native::client::Abilities;
-use crate::native::commands::Bash;
+use crate::native::commands;
 use crate::native::config::{Config, ProviderTable, Wait};
 use crate::native::endpoint::ModelSettings;
 use crate::native::instructions::{Denied, Instructions};
@@ -24,7 +23,7 @@ use crate::native::options::{Mode, Options};
 use crate::native::provider::Price;
 use crate::native::scene::{Scene, Settings};
 use crate::native::session::{Limits, Parts, Session};
-use crate::native::tools::{self, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
+use crate::native::tools::{self, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
 use roots::Forbidden;
 
 pub(crate) struct Play {
@@ -41,7 +40,7 @@ pub(crate) struct Cast {
     pub(crate) limits: Limits,
     pub(crate) window: Option<u64>,
     pub(crate) price: Option<Price>,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) settings: Box<dyn FnOnce(&mut Settings)>,
 }
 
@@ -87,7 +86,7 @@ impl Play {
             Journal::create(&log, &cwd.to_string_lossy(), Json::trusted("{}")).await.unwrap();
         let scene = stage.scene.session.clone();
         let mut all = tools::of_files();
-        all.push(Arc::new(Bash));
+        all.push(commands::bash_tool());
         all.extend(cast.tools);
         let session = Session::new(Parts {
             journal,
@@ -180,55 +179,33 @@ pub(crate) fn chosen(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
-type Work = dyn Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
+type Working = BoxFuture<'static, Result<Output, ToolError>>;
 
-/// A tool that does what a test wants.
-pub(crate) struct Prop {
+/// A tool that does what a test wants, and only looks.
+pub(crate) fn looking(
+    name: &'static str,
+    work: impl Fn(Value) -> Working + Send + Sync + 'static,
+) -> Arc<Tool> {
+    prop(name, Kind::Read, Need::Nothing, work)
+}
+
+/// One that has to be allowed.
+pub(crate) fn changing(
+    name: &'static str,
+    work: impl Fn(Value) -> Working + Send + Sync + 'static,
+) -> Arc<Tool> {
+    prop(name, Kind::Other, Need::Permission { key: format!("mcp:{name}") }, work)
+}
+
+fn prop(
     name: &'static str,
     kind: Kind,
     need: Need,
-    work: Arc<Work>,
-}
-
-impl Prop {
-    /// One that only looks.
-    pub(crate) fn looking(
-        name: &'static str,
-        work: impl Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync + 'static,
-    ) -> Arc<dyn Tool> {
-        Arc::new(Self { name, kind: Kind::Read, need: Need::Nothing, work: Arc::new(work) })
-    }
-
-    /// One that has to be allowed.
-    pub(crate) fn changing(
-        name: &'static str,
-        work: impl Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync + 'static,
-    ) -> Arc<dyn Tool> {
-        let need = Need::Permission { key: format!("mcp:{name}") };
-        Arc::new(Self { name, kind: Kind::Other, need, work: Arc::new(work) })
-    }
-}
-
-impl std::fmt::Debug for Prop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prop").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Tool for Prop {
-    fn spec(&self) -> ToolSpec {
-        let parameters = json!({ "type": "object" });
-        ToolSpec { name: self.name.into(), description: "A prop.".into(), parameters }
-    }
-
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let shown = Shown { title: self.name.to_owned(), ..Shown::default() };
-            Ok(Prepared { shown, need: self.need.clone(), work: (self.work)(arguments) })
-        })
-    }
+    work: impl Fn(Value) -> Working + Send + Sync + 'static,
+) -> Arc<Tool> {
+    let prepare = move |arguments, _: &Scene| {
+        let shown = Shown { title: name.to_owned(), ..Shown::default() };
+        Ok(Prepared { shown, need: need.clone(), work: work(arguments) })
+    };
+    Tool::at_once(name, kind, "A prop.", [], prepare)
 }

@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::{Priority, Status, Todo};
 use crate::native::client::Abilities;
+use crate::native::lock;
 use crate::native::testing::rehearsal::{Rehearsal, until, work};
-use crate::native::tools::{Need, Tool as _};
+use crate::native::tools::Need;
 
 #[tokio::test]
 async fn the_list_becomes_the_clients_plan() {
@@ -16,7 +17,7 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "change", "status": "in_progress" },
         { "content": "test", "id": "3", "priority": "low" },
     ]);
-    let prepared = todo.prepare(json!({ "todos": todos }), &stage.scene).await.unwrap();
+    let prepared = todo.tool().prepare(json!({ "todos": todos }), &stage.scene).await.unwrap();
     assert_eq!(prepared.need, Need::Nothing);
     assert_eq!(prepared.shown.title, "Plan (1/3): change");
     let told = work(prepared).await;
@@ -28,9 +29,9 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "test", "priority": "low", "status": "pending" },
     ]});
     assert_eq!(stage.client.updates(), [expected]);
-    assert_eq!(todo.list()[1].priority, Priority::Medium);
-    assert_eq!(todo.list()[2].status, Status::Pending);
-    let told = work(todo.prepare(json!({}), &stage.scene).await.unwrap()).await;
+    assert_eq!(lock(&todo.list)[1].priority, Priority::Medium);
+    assert_eq!(lock(&todo.list)[2].status, Status::Pending);
+    let told = work(todo.tool().prepare(json!({}), &stage.scene).await.unwrap()).await;
     assert!(told.contains("[>] change"), "{told}");
 }
 
@@ -39,7 +40,7 @@ async fn a_bad_list_is_refused_and_the_old_one_stays() {
     let stage = Rehearsal::new(Abilities::default(), |_| {});
     let todo = Todo::default();
     let good = json!({ "todos": [{ "content": "keep", "status": "pending" }] });
-    work(todo.prepare(good, &stage.scene).await.unwrap()).await;
+    work(todo.tool().prepare(good, &stage.scene).await.unwrap()).await;
     let many: Vec<_> = (0..101).map(|n| json!({ "content": format!("{n}") })).collect();
     let bad = [
         json!({ "todos": [{ "content": " ", "status": "pending" }] }),
@@ -50,8 +51,8 @@ async fn a_bad_list_is_refused_and_the_old_one_stays() {
         json!({ "todos": "x" }),
     ];
     for arguments in bad {
-        assert!(todo.prepare(arguments.clone(), &stage.scene).await.is_err(), "{arguments}");
+        assert!(todo.tool().prepare(arguments.clone(), &stage.scene).await.is_err(), "{arguments}");
     }
-    assert_eq!(todo.list().len(), 1);
-    assert_eq!(todo.list()[0].content, "keep");
+    assert_eq!(lock(&todo.list).len(), 1);
+    assert_eq!(lock(&todo.list)[0].content, "keep");
 }

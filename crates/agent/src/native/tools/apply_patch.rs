@@ -1,13 +1,12 @@
 //! `apply_patch`: several changes in several files, all or none.
 
+use std::sync::Arc;
+
 use roots::Place;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{
-    Content, Kind, Location, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
-};
-use crate::native::chat::ToolSpec;
+use super::arguments::string;
+use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, Files, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
 
@@ -17,9 +16,6 @@ mod unified;
 
 /// A patch of more files is better made in parts.
 const MAX_FILES: usize = 100;
-
-#[derive(Debug)]
-pub struct ApplyPatch;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -51,66 +47,47 @@ enum Edit<'a> {
     Unified(diffy::Patch<'a, str>),
 }
 
-impl Tool for ApplyPatch {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "apply_patch".into(),
-            description: "Adds, changes, moves and deletes files. All of a patch is applied or \
-                          nothing. Files that exist have to be read first. The patch begins with \
-                          `*** Begin Patch` and ends with `*** End Patch`; between them each file \
-                          has `*** Add File: PATH` and its lines with `+` before them, `*** \
-                          Delete File: PATH`, or `*** Update File: PATH` (then `*** Move to: \
-                          PATH` to rename it) and its parts: `@@` with a line above the part, \
-                          such as the head of a function, then about three lines before and after \
-                          with a space before them, old lines with `-`, new ones with `+`. A \
-                          unified diff is taken as well."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "patch": { "type": "string", "description": "The whole patch" },
-                },
-                "required": ["patch"],
-            }),
-        }
-    }
+pub(super) fn tool() -> Arc<Tool> {
+    let description = "Adds, changes, moves and deletes files. All of a patch is applied or \
+                       nothing. Files that exist have to be read first. The patch begins with \
+                       `*** Begin Patch` and ends with `*** End Patch`; between them each file \
+                       has `*** Add File: PATH` and its lines with `+` before them, `*** \
+                       Delete File: PATH`, or `*** Update File: PATH` (then `*** Move to: \
+                       PATH` to rename it) and its parts: `@@` with a line above the part, \
+                       such as the head of a function, then about three lines before and after \
+                       with a space before them, old lines with `-`, new ones with `+`. A \
+                       unified diff is taken as well.";
+    let arguments = [string("patch", "The whole patch").required()];
+    Tool::new("apply_patch", Kind::Edit, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Edit
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let patch = asked.patch.replace("\r\n", "\n");
+    // Counted right, for the parser that insists on it.
+    let counted = unified::recounted(&patch);
+    let steps = match envelope::is_one(&patch) {
+        true => envelope::read(&patch),
+        false => unified::read(&counted),
+    };
+    let steps =
+        steps.map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
+    if steps.len() > MAX_FILES {
+        return Err(ToolError::new(format_args!(
+            "the patch changes {} files; at most {MAX_FILES} at once",
+            steps.len()
+        )));
     }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("apply_patch", arguments)?;
-            let files = scene.session.files.clone();
-            let patch = asked.patch.replace("\r\n", "\n");
-            // Counted right, for the parser that insists on it.
-            let counted = unified::recounted(&patch);
-            let steps = match envelope::is_one(&patch) {
-                true => envelope::read(&patch),
-                false => unified::read(&counted),
-            };
-            let steps = steps
-                .map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
-            if steps.len() > MAX_FILES {
-                return Err(ToolError::new(format_args!(
-                    "the patch changes {} files; at most {MAX_FILES} at once",
-                    steps.len()
-                )));
-            }
-            let planned = plan(&files, steps).await?;
-            let need =
-                files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
-            let shown = shown(&files, &planned);
-            let work = async move {
-                let turn = files.turn().await?;
-                turn.change(&planned).await?;
-                let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
-                Ok(Output::text(done.join("\n")))
-            };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
-    }
+    let planned = plan(&files, steps).await?;
+    let need = files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
+    let shown = shown(&files, &planned);
+    let work = async move {
+        let turn = files.turn().await?;
+        turn.change(&planned).await?;
+        let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
+        Ok(Output::text(done.join("\n")))
+    };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 /// The changes that the steps come to, nothing of which is made yet.

@@ -1,19 +1,75 @@
-//! Arguments as models write them: nearly right counts.
+//! Arguments of tools: how models are told of them, and as models write them. Nearly right counts.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::ToolError;
 
+/// One argument, as models are told of it.
+#[derive(Debug)]
+pub(in crate::native) struct Argument {
+    name: &'static str,
+    schema: Value,
+    is_required: bool,
+}
+
+impl Argument {
+    /// One without which a call cannot be made.
+    pub(in crate::native) fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+}
+
+/// An argument with a schema of its own.
+pub(in crate::native) fn any(name: &'static str, schema: Value) -> Argument {
+    Argument { name, schema, is_required: false }
+}
+
+/// A text. What it is about may go without saying, here and below.
+pub(in crate::native) fn string(name: &'static str, about: &str) -> Argument {
+    any(name, described(json!({ "type": "string" }), about))
+}
+
+pub(in crate::native) fn integer(name: &'static str, about: &str) -> Argument {
+    any(name, described(json!({ "type": "integer" }), about))
+}
+
+pub(in crate::native) fn boolean(name: &'static str, about: &str) -> Argument {
+    any(name, described(json!({ "type": "boolean" }), about))
+}
+
+/// One of a few words.
+pub(in crate::native) fn word(name: &'static str, words: &[&str], about: &str) -> Argument {
+    any(name, described(json!({ "type": "string", "enum": words }), about))
+}
+
+fn described(mut schema: Value, about: &str) -> Value {
+    if !about.is_empty() {
+        schema["description"] = json!(about);
+    }
+    schema
+}
+
+/// The schema of all arguments of a tool.
+pub(in crate::native) fn schema(arguments: impl IntoIterator<Item = Argument>) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for argument in arguments {
+        required.extend(argument.is_required.then_some(argument.name));
+        properties.insert(argument.name.to_owned(), argument.schema);
+    }
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
 /// Reads the arguments of `tool`; members that it does not know are ignored.
-pub(in crate::native) fn read<T: DeserializeOwned>(
-    tool: &str,
-    arguments: Value,
-) -> Result<T, ToolError> {
+pub(super) fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, ToolError> {
     let read = match arguments {
         // Some give nothing where nothing is needed.
-        Value::Null => serde_json::from_value(Value::Object(serde_json::Map::new())),
+        Value::Null => serde_json::from_value(Value::Object(Map::new())),
         Value::Object(_) => serde_json::from_value(arguments),
         _ => Err(serde::de::Error::custom("the arguments are not a JSON object")),
     };

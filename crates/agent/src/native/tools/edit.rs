@@ -1,21 +1,17 @@
 //! `edit`: one part of a file in place of another.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use std::sync::Arc;
 
-use super::{
-    Content, Kind, Location, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
-};
-use crate::native::chat::ToolSpec;
+use serde::Deserialize;
+
+use super::arguments::{self, boolean, string};
+use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
 
 mod replacing;
 
 use replacing::{Replaced, replace};
-
-#[derive(Debug)]
-pub struct Edit;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -29,83 +25,61 @@ struct Arguments {
     replace_all: bool,
 }
 
-impl Tool for Edit {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "edit".into(),
-            description: "Replaces `old_string` in a file by `new_string`. The file has to be \
-                          read first. `old_string` is the text as it is in the file, without line \
-                          numbers, and must be there exactly once: take lines around it along \
-                          until it is, or set `replace_all`."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {
-                        "type": "string",
-                        "description": "The file, absolute or relative to the working directory",
-                    },
-                    "old_string": { "type": "string", "description": "The text to replace" },
-                    "new_string": { "type": "string", "description": "What takes its place" },
-                    "replace_all": {
-                        "type": "boolean",
-                        "description": "Replace it everywhere in the file",
-                    },
-                },
-                "required": ["path", "old_string", "new_string"],
-            }),
+pub(super) fn tool() -> Arc<Tool> {
+    let description = "Replaces `old_string` in a file by `new_string`. The file has to be read \
+                       first. `old_string` is the text as it is in the file, without line \
+                       numbers, and must be there exactly once: take lines around it along until \
+                       it is, or set `replace_all`.";
+    let arguments = [
+        string("path", "The file, absolute or relative to the working directory").required(),
+        string("old_string", "The text to replace").required(),
+        string("new_string", "What takes its place").required(),
+        boolean("replace_all", "Replace it everywhere in the file"),
+    ];
+    Tool::new("edit", Kind::Edit, description, arguments, prepare)
+}
+
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let place = files.resolve(&asked.path).await?;
+    let name = files.shown(&place);
+    let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
+        // Nothing in the place of nothing: how some models make a file.
+        (None, true) => None,
+        (None, false) => return Err(files.missing(&place).await),
+        (Some(old), _) => {
+            files.check_seen(&place, &old)?;
+            Some(old)
         }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Edit
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("edit", arguments)?;
-            let files = scene.session.files.clone();
-            let place = files.resolve(&asked.path).await?;
-            let name = files.shown(&place);
-            let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
-                // Nothing in the place of nothing: how some models make a file.
-                (None, true) => None,
-                (None, false) => return Err(files.missing(&place).await),
-                (Some(old), _) => {
-                    files.check_seen(&place, &old)?;
-                    Some(old)
-                }
-            };
-            let edited = edit(&asked, &name, old.as_ref())?;
-            let shown = Shown {
-                kind: None,
-                title: format!("Edit {name}"),
-                locations: vec![Location {
-                    path: place.path().to_owned(),
-                    line: u32::try_from(edited.line).ok(),
-                }],
-                content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
-            };
-            let need = files.need_to_change(&[&place]);
-            let work = async move {
-                let turn = files.turn().await?;
-                let (old, edited, content) = match files.read(&place).await? {
-                    // Another call of the same model came first: the edit is made in what it left.
-                    Some(now) if Some(&now) != old.as_ref() => {
-                        files.check_seen(&place, &now)?;
-                        let edited = edit(&asked, &name, Some(&now))?;
-                        let content = vec![shown_diff(&place, Some(&now), &edited.text)];
-                        (Some(now), edited, content)
-                    }
-                    _ => (old, edited, Vec::new()),
-                };
-                let new = Some(edited.text);
-                turn.change(&[Change { place, old, new, mode: None, is_moved: false }]).await?;
-                Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
-            };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
-    }
+    };
+    let edited = edit(&asked, &name, old.as_ref())?;
+    let shown = Shown {
+        title: format!("Edit {name}"),
+        locations: vec![Location {
+            path: place.path().to_owned(),
+            line: u32::try_from(edited.line).ok(),
+        }],
+        content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
+        ..Shown::default()
+    };
+    let need = files.need_to_change(&[&place]);
+    let work = async move {
+        let turn = files.turn().await?;
+        let (old, edited, content) = match files.read(&place).await? {
+            // Another call of the same model came first: the edit is made in what it left.
+            Some(now) if Some(&now) != old.as_ref() => {
+                files.check_seen(&place, &now)?;
+                let edited = edit(&asked, &name, Some(&now))?;
+                let content = vec![shown_diff(&place, Some(&now), &edited.text)];
+                (Some(now), edited, content)
+            }
+            _ => (old, edited, Vec::new()),
+        };
+        let new = Some(edited.text);
+        turn.change(&[Change { place, old, new, mode: None, is_moved: false }]).await?;
+        Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
+    };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 #[derive(Debug)]

@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roots::{Kind as FileKind, Place, Roots};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{
-    Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments, search,
-};
-use crate::native::chat::ToolSpec;
+use super::arguments::string;
+use super::{Kind, Location, Output, Prepared, Tool, ToolError, search};
 use crate::native::scene::Scene;
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
 
@@ -20,9 +18,6 @@ const MAX_SHOWN: usize = 200;
 /// Kept while the newest are looked for.
 const MAX_FOUND: usize = 100_000;
 const WITHIN: Duration = Duration::from_secs(20);
-
-#[derive(Debug)]
-pub struct Glob;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -32,86 +27,61 @@ struct Arguments {
     path: Option<String>,
 }
 
-impl Tool for Glob {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "glob".into(),
-            description: format!(
-                "Finds files by name, such as `**/*.rs` or `src/*.{{js,ts}}`; a pattern without \
-                 `/` counts in every directory. The newest come first, at most {MAX_SHOWN}. What \
-                 .gitignore names is left out, unless `path` is in it."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "pattern": { "type": "string", "description": "The pattern of names" },
-                    "path": {
-                        "type": "string",
-                        "description": "Where to look; the working directory if it is left out",
-                    },
-                },
-                "required": ["pattern"],
-            }),
+pub(super) fn tool() -> Arc<Tool> {
+    let description = format!(
+        "Finds files by name, such as `**/*.rs` or `src/*.{{js,ts}}`; a pattern without `/` counts \
+         in every directory. The newest come first, at most {MAX_SHOWN}. What .gitignore names is \
+         left out, unless `path` is in it."
+    );
+    let arguments = [
+        string("pattern", "The pattern of names").required(),
+        string("path", "Where to look; the working directory if it is left out"),
+    ];
+    Tool::new("glob", Kind::Search, description, arguments, prepare)
+}
+
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let place = search::directory(&files, asked.path.as_deref()).await?;
+    let is_absolute = asked.pattern.starts_with('/');
+    let glob = search::glob(&asked.pattern)?;
+    let title = match files.shown(&place).as_str() {
+        "." => format!("Find {}", asked.pattern),
+        name => format!("Find {} in {name}", asked.pattern),
+    };
+    let work = async move {
+        let matches = {
+            let place = place.clone();
+            move |path: &std::path::Path| match is_absolute {
+                true => glob.is_match(place.path().join(path)),
+                false => glob.is_match(path),
+            }
+        };
+        let at = place.clone();
+        let found = stoppable(WITHIN, async |stop| {
+            files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
+        });
+        let (found, end) = found.await?.map_err(ToolError::new)?;
+        if found.is_empty() {
+            let why = if end == End::Whole { "" } else { ", as far as it was looked" };
+            return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
         }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Search
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("glob", arguments)?;
-            let files = scene.session.files.clone();
-            let place = search::directory(&files, asked.path.as_deref()).await?;
-            let is_absolute = asked.pattern.starts_with('/');
-            let glob = search::glob(&asked.pattern)?;
-            let shown = Shown {
-                kind: None,
-                title: match files.shown(&place).as_str() {
-                    "." => format!("Find {}", asked.pattern),
-                    name => format!("Find {} in {name}", asked.pattern),
-                },
-                locations: Vec::new(),
-                content: Vec::new(),
-            };
-            let work = async move {
-                let matches = {
-                    let place = place.clone();
-                    move |path: &std::path::Path| match is_absolute {
-                        true => glob.is_match(place.path().join(path)),
-                        false => glob.is_match(path),
-                    }
-                };
-                let at = place.clone();
-                let found = stoppable(WITHIN, async |stop| {
-                    files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
-                });
-                let (found, end) = found.await?.map_err(ToolError::new)?;
-                if found.is_empty() {
-                    let why = if end == End::Whole { "" } else { ", as far as it was looked" };
-                    return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
-                }
-                let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
-                let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
-                let mut text = names.collect::<Vec<_>>().join("\n");
-                if places.len() > MAX_SHOWN || end != End::Whole {
-                    let more = if end == End::Whole { "" } else { " or more" };
-                    let _ = write!(
-                        text,
-                        "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
-                        places.len().min(MAX_SHOWN),
-                        places.len()
-                    );
-                }
-                let locations = places.iter().take(MAX_SHOWN);
-                let locations =
-                    locations.map(|place| Location { path: place.path().to_owned(), line: None });
-                Ok(Output { locations: locations.collect(), ..Output::text(text) })
-            };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+        let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
+        let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
+        let mut text = names.collect::<Vec<_>>().join("\n");
+        if places.len() > MAX_SHOWN || end != End::Whole {
+            let more = if end == End::Whole { "" } else { " or more" };
+            let _ = write!(
+                text,
+                "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
+                places.len().min(MAX_SHOWN),
+                places.len()
+            );
+        }
+        let locations = places.iter().take(MAX_SHOWN).map(Location::of);
+        Ok(Output { locations: locations.collect(), ..Output::text(text) })
+    };
+    Ok(Prepared::free(title, work))
 }
 
 type FoundFiles = Vec<(SystemTime, PathBuf)>;

@@ -1,16 +1,14 @@
 //! `grep`: lines by what is in them, with ripgrep's own libraries.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use roots::Kind as FileKind;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{
-    Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments, search,
-};
-use crate::native::chat::ToolSpec;
+use super::arguments::{self, boolean, integer, string, word};
+use super::{Kind, Location, Output, Prepared, Tool, ToolError, search};
 use crate::native::files::Deed;
 use crate::native::scene::Scene;
 use roots::walk::stoppable;
@@ -27,9 +25,6 @@ const MAX_ROUNDS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(20);
 /// A pattern that compiles to more is a mistake.
 const MAX_REGEX_BYTES: usize = 10 << 20;
-
-#[derive(Debug)]
-pub struct Grep;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -62,129 +57,84 @@ struct Arguments {
     limit: Option<usize>,
 }
 
-impl Tool for Grep {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "grep".into(),
-            description: format!(
-                "Searches the contents of files with a regular expression (Rust's, as in \
-                 ripgrep). What .gitignore names and binary files are left out. Gives \
-                 `path:line:text`, at most {DEFAULT_MATCHES} matches unless `limit` says \
-                 otherwise."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "pattern": { "type": "string", "description": "The regular expression" },
-                    "path": {
-                        "type": "string",
-                        "description": "A directory or file; the working directory if left out",
-                    },
-                    "glob": {
-                        "type": "string",
-                        "description": "Only files with names like this, such as `*.{ts,tsx}`",
-                    },
-                    "mode": {
-                        "type": "string",
-                        "enum": ["content", "files_with_matches", "count"],
-                        "description": "Lines, names of files only, or numbers of lines a file",
-                    },
-                    "case_insensitive": { "type": "boolean" },
-                    "fixed_strings": {
-                        "type": "boolean",
-                        "description": "The pattern is plain text",
-                    },
-                    "multiline": {
-                        "type": "boolean",
-                        "description": "Matches may span lines, and `.` matches their ends",
-                    },
-                    "context": {
-                        "type": "integer",
-                        "description": "Lines to show before and after a match",
-                    },
-                    "before": { "type": "integer" },
-                    "after": { "type": "integer" },
-                    "limit": { "type": "integer", "description": "The most matches to give" },
-                },
-                "required": ["pattern"],
-            }),
-        }
-    }
+pub(super) fn tool() -> Arc<Tool> {
+    let description = format!(
+        "Searches the contents of files with a regular expression (Rust's, as in ripgrep). What \
+         .gitignore names and binary files are left out. Gives `path:line:text`, at most \
+         {DEFAULT_MATCHES} matches unless `limit` says otherwise."
+    );
+    let modes = ["content", "files_with_matches", "count"];
+    let arguments = [
+        string("pattern", "The regular expression").required(),
+        string("path", "A directory or file; the working directory if left out"),
+        string("glob", "Only files with names like this, such as `*.{ts,tsx}`"),
+        word("mode", &modes, "Lines, names of files only, or numbers of lines a file"),
+        boolean("case_insensitive", ""),
+        boolean("fixed_strings", "The pattern is plain text"),
+        boolean("multiline", "Matches may span lines, and `.` matches their ends"),
+        integer("context", "Lines to show before and after a match"),
+        integer("before", ""),
+        integer("after", ""),
+        integer("limit", "The most matches to give"),
+    ];
+    Tool::new("grep", Kind::Search, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Search
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("grep", arguments)?;
-            let files = scene.session.files.clone();
-            let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
-            let place = files.resolve(given).await?;
-            let is_file = match files.look(&place).await? {
-                None => return Err(files.missing(&place).await),
-                Some(facts) => facts.kind == FileKind::File,
-            };
-            let around = asked.context.unwrap_or_default();
-            let mut plan = Plan {
-                matcher: matcher(&asked)?,
-                glob: asked
-                    .glob
-                    .as_deref()
-                    .filter(|glob| !glob.is_empty())
-                    .map(search::glob)
-                    .transpose()?,
-                mode: asked.mode.unwrap_or_default(),
-                is_multiline: asked.multiline,
-                before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
-                after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
-                denied: Vec::new(),
-                max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
-            };
-            let shown = Shown {
-                kind: None,
-                title: title(&asked, &files.shown(&place)),
-                locations: Vec::new(),
-                content: Vec::new(),
-            };
-            let work = async move {
-                for _ in 0..MAX_ROUNDS {
-                    let (namer, at) = (files.clone(), place.clone());
-                    let found = stoppable(WITHIN, async |stop| {
-                        let work = move |roots: &roots::Roots| {
-                            let report = scan(roots, &at, is_file, &plan, &stop, &|place| {
-                                namer.shown(place)
-                            });
-                            (plan, report)
-                        };
-                        files.with_roots(work).await
-                    });
-                    let (used, report) = found.await?;
-                    plan = used;
-                    let report = report.map_err(ToolError::new)?;
-                    let n_denied = plan.denied.len();
-                    for path in report.files {
-                        if files.check_denied(Deed::Read, &path).await.is_err() {
-                            plan.denied.push(path);
-                        }
-                    }
-                    if plan.denied.len() > n_denied {
-                        continue;
-                    }
-                    let locations = report.locations.into_iter();
-                    let locations = locations.map(|(path, line)| Location { path, line });
-                    return Ok(Output {
-                        locations: locations.collect(),
-                        ..Output::text(report.text)
-                    });
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+    let place = files.resolve(given).await?;
+    let is_file = match files.look(&place).await? {
+        None => return Err(files.missing(&place).await),
+        Some(facts) => facts.kind == FileKind::File,
+    };
+    let around = asked.context.unwrap_or_default();
+    let mut plan = Plan {
+        matcher: matcher(&asked)?,
+        glob: asked
+            .glob
+            .as_deref()
+            .filter(|glob| !glob.is_empty())
+            .map(search::glob)
+            .transpose()?,
+        mode: asked.mode.unwrap_or_default(),
+        is_multiline: asked.multiline,
+        before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
+        after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
+        denied: Vec::new(),
+        max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
+    };
+    let title = title(&asked, &files.shown(&place));
+    let work = async move {
+        for _ in 0..MAX_ROUNDS {
+            let (namer, at) = (files.clone(), place.clone());
+            let found = stoppable(WITHIN, async |stop| {
+                let work = move |roots: &roots::Roots| {
+                    let report =
+                        scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place));
+                    (plan, report)
+                };
+                files.with_roots(work).await
+            });
+            let (used, report) = found.await?;
+            plan = used;
+            let report = report.map_err(ToolError::new)?;
+            let n_denied = plan.denied.len();
+            for path in report.files {
+                if files.check_denied(Deed::Read, &path).await.is_err() {
+                    plan.denied.push(path);
                 }
-                Err(ToolError::new(
-                    "too many files with matches may not be read; use a narrower path",
-                ))
-            };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+            }
+            if plan.denied.len() > n_denied {
+                continue;
+            }
+            let locations = report.locations.into_iter();
+            let locations = locations.map(|(path, line)| Location { path, line });
+            return Ok(Output { locations: locations.collect(), ..Output::text(report.text) });
+        }
+        Err(ToolError::new("too many files with matches may not be read; use a narrower path"))
+    };
+    Ok(Prepared::free(title, work))
 }
 
 fn title(asked: &Arguments, place: &str) -> String {

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use roots::Kind as FileKind;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments};
-use crate::native::chat::ToolSpec;
+use super::arguments::{self, integer, string};
+use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::scene::Scene;
 use roots::walk::{Bounds, End, stoppable, walk};
 
@@ -19,9 +19,6 @@ const MAX_ENTRIES: usize = 500;
 const MAX_CHARS: usize = 30_000;
 const WITHIN: Duration = Duration::from_secs(20);
 
-#[derive(Debug)]
-pub struct List;
-
 #[derive(Deserialize)]
 struct Arguments {
     #[serde(default, alias = "dir", alias = "directory", alias = "dir_path")]
@@ -30,86 +27,65 @@ struct Arguments {
     depth: Option<usize>,
 }
 
-impl Tool for List {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "list".into(),
-            description: format!(
-                "Lists a directory as a tree, {DEFAULT_DEPTH} levels deep unless `depth` says \
-                 otherwise. What .gitignore names is left out. At most {MAX_ENTRIES} entries."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {
-                        "type": "string",
-                        "description": "The directory; the working directory if it is left out",
-                    },
-                    "depth": {
-                        "type": "integer",
-                        "description": format!("How many levels, 1 to {MAX_DEPTH}"),
-                    },
-                },
-            }),
-        }
-    }
+pub(super) fn tool() -> Arc<Tool> {
+    let description = format!(
+        "Lists a directory as a tree, {DEFAULT_DEPTH} levels deep unless `depth` says otherwise. \
+         What .gitignore names is left out. At most {MAX_ENTRIES} entries."
+    );
+    let arguments = [
+        string("path", "The directory; the working directory if it is left out"),
+        integer("depth", &format!("How many levels, 1 to {MAX_DEPTH}")),
+    ];
+    Tool::new("list", Kind::Search, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Search
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("list", arguments)?;
-            let files = scene.session.files.clone();
-            let place = super::search::directory(&files, asked.path.as_deref()).await?;
-            let name = files.shown(&place);
-            let shown = Shown {
-                kind: None,
-                title: format!("List {name}"),
-                locations: vec![Location { path: place.path().to_owned(), line: None }],
-                content: Vec::new(),
-            };
-            let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
-            let bounds = Bounds { max_entries: MAX_ENTRIES, depth };
-            let work = async move {
-                let (tree, end) = stoppable(WITHIN, async |stop| {
-                    let work = move |roots: &roots::Roots| {
-                        let mut tree = String::new();
-                        let end = walk(roots, &place, bounds, &stop, &mut |found| {
-                            let indent = "  ".repeat(found.path.components().count() - 1);
-                            let name = found.name.to_string_lossy();
-                            let _ = match found.kind {
-                                FileKind::Directory => writeln!(tree, "{indent}{name}/"),
-                                FileKind::Link => {
-                                    let to = found.folder.link(found.name).unwrap_or_default();
-                                    writeln!(tree, "{indent}{name} -> {}", to.display())
-                                }
-                                _ => writeln!(tree, "{indent}{name}"),
-                            };
-                            match tree.len() < MAX_CHARS {
-                                true => ControlFlow::Continue(()),
-                                false => ControlFlow::Break(()),
-                            }
-                        });
-                        (tree, end)
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let place = super::search::directory(&files, asked.path.as_deref()).await?;
+    let name = files.shown(&place);
+    let shown = Shown {
+        title: format!("List {name}"),
+        locations: vec![Location::of(&place)],
+        ..Shown::default()
+    };
+    let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
+    let bounds = Bounds { max_entries: MAX_ENTRIES, depth };
+    let work = async move {
+        let (tree, end) = stoppable(WITHIN, async |stop| {
+            let work = move |roots: &roots::Roots| {
+                let mut tree = String::new();
+                let end = walk(roots, &place, bounds, &stop, &mut |found| {
+                    let indent = "  ".repeat(found.path.components().count() - 1);
+                    let name = found.name.to_string_lossy();
+                    let _ = match found.kind {
+                        FileKind::Directory => writeln!(tree, "{indent}{name}/"),
+                        FileKind::Link => {
+                            let to = found.folder.link(found.name).unwrap_or_default();
+                            writeln!(tree, "{indent}{name} -> {}", to.display())
+                        }
+                        _ => writeln!(tree, "{indent}{name}"),
                     };
-                    files.with_roots(work).await
-                })
-                .await?;
-                let note = match end.map_err(ToolError::new)? {
-                    End::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
-                    End::Whole => "",
-                    End::TooMuch | End::Enough => {
-                        "\n(there is more; list a directory in it, or with less depth)"
+                    match tree.len() < MAX_CHARS {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(()),
                     }
-                    End::TimeIsUp => "\n(there is more; this took too long)",
-                };
-                Ok(Output::text(format!("{name}/\n{tree}{note}")))
+                });
+                (tree, end)
             };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            files.with_roots(work).await
         })
-    }
+        .await?;
+        let note = match end.map_err(ToolError::new)? {
+            End::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
+            End::Whole => "",
+            End::TooMuch | End::Enough => {
+                "\n(there is more; list a directory in it, or with less depth)"
+            }
+            End::TimeIsUp => "\n(there is more; this took too long)",
+        };
+        Ok(Output::text(format!("{name}/\n{tree}{note}")))
+    };
+    Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
 }
 
 #[cfg(test)]

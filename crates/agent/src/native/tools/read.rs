@@ -1,17 +1,16 @@
 //! `read`: a file with numbered lines, or an image.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roots::{Kind as FileKind, Place};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{
-    Content, Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
-};
-use crate::native::chat::{Part, ToolSpec};
+use super::arguments::{self, integer, string};
+use super::{Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::chat::Part;
 use crate::native::files::{Deed, Files, MAX_TEXT_BYTES};
 use crate::native::scene::Scene;
 
@@ -21,9 +20,6 @@ const MAX_LINE_CHARS: usize = 2000;
 const MAX_CHARS: usize = 50_000;
 /// What the usual endpoints take.
 const MAX_IMAGE_BYTES: u64 = 5 << 20;
-
-#[derive(Debug)]
-pub struct Read;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -35,72 +31,50 @@ struct Arguments {
     limit: Option<usize>,
 }
 
-impl Tool for Read {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "read".into(),
-            description: format!(
-                "Reads a text file, with line numbers before a tab, or an image. Gives up to \
-                 {DEFAULT_LINES} lines at once; go on with `offset`. A file has to be read before \
-                 it is changed."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {
-                        "type": "string",
-                        "description": "The file, absolute or relative to the working directory",
-                    },
-                    "offset": {
-                        "type": "integer",
-                        "description": "The first line to read, counted from 1",
-                    },
-                    "limit": { "type": "integer", "description": "How many lines to read" },
-                },
-                "required": ["path"],
-            }),
+pub(super) fn tool() -> Arc<Tool> {
+    let description = format!(
+        "Reads a text file, with line numbers before a tab, or an image. Gives up to \
+         {DEFAULT_LINES} lines at once; go on with `offset`. A file has to be read before it is \
+         changed."
+    );
+    let arguments = [
+        string("path", "The file, absolute or relative to the working directory").required(),
+        integer("offset", "The first line to read, counted from 1"),
+        integer("limit", "How many lines to read"),
+    ];
+    Tool::new("read", Kind::Read, description, arguments, prepare)
+}
+
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    let files = scene.session.files.clone();
+    let place = files.resolve(&asked.path).await?;
+    let from = asked.offset.unwrap_or(1).max(1);
+    let shown = Shown {
+        title: match (asked.offset, asked.limit) {
+            (None, None) => format!("Read {}", files.shown(&place)),
+            (_, None) => format!("Read {} from line {from}", files.shown(&place)),
+            (_, Some(limit)) => {
+                let to = from.saturating_add(limit).saturating_sub(1);
+                format!("Read {} ({from}-{to})", files.shown(&place))
+            }
+        },
+        locations: vec![Location {
+            path: place.path().to_owned(),
+            line: asked.offset.and_then(|_| u32::try_from(from).ok()),
+        }],
+        ..Shown::default()
+    };
+    let work = async move {
+        if let Some(image) = image(&files, &place).await? {
+            return Ok(image);
         }
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Read
-    }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("read", arguments)?;
-            let files = scene.session.files.clone();
-            let place = files.resolve(&asked.path).await?;
-            let from = asked.offset.unwrap_or(1).max(1);
-            let shown = Shown {
-                kind: None,
-                title: match (asked.offset, asked.limit) {
-                    (None, None) => format!("Read {}", files.shown(&place)),
-                    (_, None) => format!("Read {} from line {from}", files.shown(&place)),
-                    (_, Some(limit)) => {
-                        let to = from.saturating_add(limit).saturating_sub(1);
-                        format!("Read {} ({from}-{to})", files.shown(&place))
-                    }
-                },
-                locations: vec![Location {
-                    path: place.path().to_owned(),
-                    line: asked.offset.and_then(|_| u32::try_from(from).ok()),
-                }],
-                content: Vec::new(),
-            };
-            let work = async move {
-                if let Some(image) = image(&files, &place).await? {
-                    return Ok(image);
-                }
-                let text = files.read_existing(&place).await?;
-                let limit = asked.limit.unwrap_or(DEFAULT_LINES).max(1);
-                let read = numbered(&files.shown(&place), &text.plain(), from, limit)?;
-                files.note(&place, &text);
-                Ok(Output::text(read))
-            };
-            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
-        })
-    }
+        let text = files.read_existing(&place).await?;
+        let limit = asked.limit.unwrap_or(DEFAULT_LINES).max(1);
+        let read = numbered(&files.shown(&place), &text.plain(), from, limit)?;
+        files.note(&place, &text);
+        Ok(Output::text(read))
+    };
+    Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
 }
 
 /// The lines from `from`, as many as fit, and how to get the others.

@@ -1,15 +1,13 @@
 //! `write`: a whole file.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use std::sync::Arc;
 
-use super::{Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments};
-use crate::native::chat::ToolSpec;
+use serde::Deserialize;
+
+use super::arguments::string;
+use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
-
-#[derive(Debug)]
-pub struct Write;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -19,80 +17,57 @@ struct Arguments {
     content: String,
 }
 
-impl Tool for Write {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "write".into(),
-            description: "Writes a whole file, making it and the directories above it as needed. \
-                          A file that exists has to be read first and is replaced; use `edit` to \
-                          change a part of it."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {
-                        "type": "string",
-                        "description": "The file, absolute or relative to the working directory",
-                    },
-                    "content": { "type": "string", "description": "All that is to be in it" },
-                },
-                "required": ["path", "content"],
-            }),
-        }
-    }
+pub(super) fn tool() -> Arc<Tool> {
+    let description = "Writes a whole file, making it and the directories above it as needed. A \
+                       file that exists has to be read first and is replaced; use `edit` to \
+                       change a part of it.";
+    let arguments = [
+        string("path", "The file, absolute or relative to the working directory").required(),
+        string("content", "All that is to be in it").required(),
+    ];
+    Tool::new("write", Kind::Edit, description, arguments, prepare)
+}
 
-    fn kind(&self) -> Kind {
-        Kind::Edit
+async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+    if asked.content.len() as u64 > MAX_TEXT_BYTES {
+        return Err(ToolError::new(format_args!(
+            "the content is larger than {} MiB",
+            MAX_TEXT_BYTES >> 20
+        )));
     }
-
-    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
-        Box::pin(async move {
-            let asked: Arguments = arguments::read("write", arguments)?;
-            if asked.content.len() as u64 > MAX_TEXT_BYTES {
-                return Err(ToolError::new(format_args!(
-                    "the content is larger than {} MiB",
-                    MAX_TEXT_BYTES >> 20
-                )));
-            }
-            let files = scene.session.files.clone();
-            let place = files.resolve(&asked.path).await?;
-            let name = files.shown(&place);
-            let old = files.read(&place).await?;
-            if let Some(old) = &old {
-                files.check_seen(&place, old)?;
-            }
-            let new = match &old {
-                Some(old) => old.replaced_by(&asked.content),
-                None => Text::new(asked.content),
-            };
-            let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
-            let shown = Shown {
-                kind: None,
-                title: format!("Write {name}"),
-                locations: vec![Location { path: place.path().to_owned(), line }],
-                content: vec![difference::diff(
-                    place.path(),
-                    old.as_ref().map(Text::as_str),
-                    new.as_str(),
-                )],
-            };
-            if old.as_ref() == Some(&new) {
-                let done = Output::text(format!("`{name}` already has exactly this content"));
-                let work = Box::pin(async { Ok(done) });
-                return Ok(Prepared { shown, need: Need::Nothing, work });
-            }
-            let need = files.need_to_change(&[&place]);
-            let n_lines = new.as_str().lines().count();
-            let did = if old.is_some() { "replaced" } else { "made" };
-            let work = async move {
-                let turn = files.turn().await?;
-                let (new, mode) = (Some(new), None);
-                turn.change(&[Change { place, old, new, mode, is_moved: false }]).await?;
-                Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
-            };
-            Ok(Prepared { shown, need, work: Box::pin(work) })
-        })
+    let files = scene.session.files.clone();
+    let place = files.resolve(&asked.path).await?;
+    let name = files.shown(&place);
+    let old = files.read(&place).await?;
+    if let Some(old) = &old {
+        files.check_seen(&place, old)?;
     }
+    let new = match &old {
+        Some(old) => old.replaced_by(&asked.content),
+        None => Text::new(asked.content),
+    };
+    let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
+    let shown = Shown {
+        title: format!("Write {name}"),
+        locations: vec![Location { path: place.path().to_owned(), line }],
+        content: vec![difference::diff(place.path(), old.as_ref().map(Text::as_str), new.as_str())],
+        ..Shown::default()
+    };
+    if old.as_ref() == Some(&new) {
+        let done = Output::text(format!("`{name}` already has exactly this content"));
+        let work = Box::pin(async { Ok(done) });
+        return Ok(Prepared { shown, need: Need::Nothing, work });
+    }
+    let need = files.need_to_change(&[&place]);
+    let n_lines = new.as_str().lines().count();
+    let did = if old.is_some() { "replaced" } else { "made" };
+    let work = async move {
+        let turn = files.turn().await?;
+        let (new, mode) = (Some(new), None);
+        turn.change(&[Change { place, old, new, mode, is_moved: false }]).await?;
+        Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
+    };
+    Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 #[cfg(test)]

@@ -68,6 +68,8 @@ type Ended = (usize, Result<Output, ToolError>);
 /// The calls of one answer on their way.
 struct Batch<'a> {
     turn: &'a Turn<'a>,
+    talk: &'a mut dyn Talk,
+    failing: &'a mut Failing,
     answer: u64,
     calls: &'a [ToolCall],
     /// Each call as clients know it, but for what a call that runs shows of its progress.
@@ -87,49 +89,52 @@ impl Turn<'_> {
     ) -> Result<Flow, TurnError> {
         let shown = calls.iter().enumerate();
         let shown = shown.map(|(index, call)| first_shown(talk.call_id(answer, index), call));
+        let shown = shown.collect();
         let mut batch = Batch {
             turn: self,
+            talk,
+            failing,
             answer,
             calls,
-            shown: shown.collect(),
+            shown,
             progress: calls.iter().map(|_| Progress::default()).collect(),
             running: FuturesUnordered::new(),
             is_over: vec![false; calls.len()],
         };
-        let flow = batch.run(talk, failing).await?;
+        let flow = batch.run().await?;
         if flow == Flow::Cancelled {
             // What runs is dropped, which ends it.
             batch.running.clear();
-            batch.close_all(talk).await?;
+            batch.close_all().await?;
         }
         Ok(flow)
     }
 }
 
 impl Batch<'_> {
-    async fn run(&mut self, talk: &mut dyn Talk, failing: &mut Failing) -> Result<Flow, TurnError> {
+    async fn run(&mut self) -> Result<Flow, TurnError> {
         for (index, call) in self.calls.iter().enumerate() {
-            if failing.is_hopeless(call) {
-                failing.n_stubborn += 1;
+            if self.failing.is_hopeless(call) {
+                self.failing.n_stubborn += 1;
                 let error = ToolError(format!(
                     "This exact call has failed {MAX_SAME_FAILURES} times and was not run again. \
                      Do something else, or say what is in the way."
                 ));
-                self.begin(talk, index, Kind::Other).await?;
-                self.end(talk, index, Err(error), failing).await?;
-                if failing.n_stubborn >= MAX_STUBBORN {
+                self.begin(index, Kind::Other).await?;
+                self.end(index, Err(error)).await?;
+                if self.failing.n_stubborn >= MAX_STUBBORN {
                     return Ok(Flow::Stuck);
                 }
                 continue;
             }
             let tool = self.turn.tools.get(&call.name);
-            let kind = tool.as_ref().map_or(Kind::Other, |tool| tool.kind());
-            self.begin(talk, index, kind).await?;
+            let kind = tool.as_ref().map_or(Kind::Other, |tool| tool.kind);
+            self.begin(index, kind).await?;
             // What it would change is looked at when it is prepared: a file must have been read.
-            if !only_looks(kind) && self.wait_for_all(talk, failing).await? == Flow::Cancelled {
+            if !only_looks(kind) && self.wait_for_all().await? == Flow::Cancelled {
                 return Ok(Flow::Cancelled);
             }
-            let scene = self.scene(talk, index);
+            let scene = self.scene(index);
             let prepared = match (tool, arguments::parse(&call.arguments)) {
                 (None, _) => Err(self.unknown(&call.name)),
                 (Some(_), Err(why)) => Err(ToolError::new(why)),
@@ -144,35 +149,33 @@ impl Batch<'_> {
                 }
             };
             match prepared {
-                Err(error) => self.end(talk, index, Err(error), failing).await?,
+                Err(error) => self.end(index, Err(error)).await?,
                 Ok(prepared) => {
-                    if self.go(talk, index, kind, prepared, failing).await? == Flow::Cancelled {
+                    if self.go(index, kind, prepared).await? == Flow::Cancelled {
                         return Ok(Flow::Cancelled);
                     }
                 }
             }
         }
-        self.wait_for_all(talk, failing).await
+        self.wait_for_all().await
     }
 
     /// Starts a call, after it is allowed; waits for it if it may change something.
     async fn go(
         &mut self,
-        talk: &mut dyn Talk,
         index: usize,
         kind: Kind,
         prepared: Prepared,
-        failing: &mut Failing,
     ) -> Result<Flow, TurnError> {
         self.describe(index, &prepared);
         let Prepared { need, work, .. } = prepared;
         let is_asked = need != Need::Nothing;
-        if is_asked && self.wait_for_all(talk, failing).await? == Flow::Cancelled {
+        if is_asked && self.wait_for_all().await? == Flow::Cancelled {
             return Ok(Flow::Cancelled);
         }
         let session = self.turn.session;
         let asked = self.shown_at(index);
-        talk.show(changed(&asked)).await?;
+        self.talk.show(changed(&asked)).await?;
         let passing =
             session.gate.pass(&need, kind, session.options().mode, &session.scene.client, &asked);
         let verdict = tokio::select! {
@@ -185,28 +188,25 @@ impl Batch<'_> {
             // A client answers so when it cancels the turn.
             Verdict::Cancelled => return Ok(Flow::Cancelled),
             Verdict::Refused(why) => {
-                self.end(talk, index, Err(ToolError(why)), failing).await?;
+                self.end(index, Err(ToolError(why))).await?;
                 return Ok(Flow::GoOn);
             }
         }
         self.shown_mut(index)["status"] = json!("in_progress");
         let id = self.shown_at(index)["toolCallId"].clone();
-        talk.show(json!({
-            "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
-        }))
-        .await?;
+        self.talk
+            .show(json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+            }))
+            .await?;
         self.running.push(Box::pin(async move { (index, work.await) }));
         match is_asked {
-            true => self.wait_for_all(talk, failing).await,
+            true => self.wait_for_all().await,
             false => Ok(Flow::GoOn),
         }
     }
 
-    async fn wait_for_all(
-        &mut self,
-        talk: &mut dyn Talk,
-        failing: &mut Failing,
-    ) -> Result<Flow, TurnError> {
+    async fn wait_for_all(&mut self) -> Result<Flow, TurnError> {
         loop {
             let ended = tokio::select! {
                 biased;
@@ -214,21 +214,16 @@ impl Batch<'_> {
                 ended = self.running.next() => ended,
             };
             let Some((index, result)) = ended else { return Ok(Flow::GoOn) };
-            self.end(talk, index, result, failing).await?;
+            self.end(index, result).await?;
         }
     }
 
     /// Shows a call for the first time.
-    async fn begin(
-        &mut self,
-        talk: &mut dyn Talk,
-        index: usize,
-        kind: Kind,
-    ) -> Result<(), TurnError> {
+    async fn begin(&mut self, index: usize, kind: Kind) -> Result<(), TurnError> {
         self.shown_mut(index)["kind"] = json!(kind);
         let mut update = self.shown_at(index);
         update["sessionUpdate"] = json!("tool_call");
-        talk.show(update).await
+        self.talk.show(update).await
     }
 
     fn describe(&mut self, index: usize, prepared: &Prepared) {
@@ -242,13 +237,11 @@ impl Batch<'_> {
 
     async fn end(
         &mut self,
-        talk: &mut dyn Talk,
         index: usize,
         result: Result<Output, ToolError>,
-        failing: &mut Failing,
     ) -> Result<(), TurnError> {
         if let Some(call) = self.calls.get(index) {
-            failing.note(call, result.is_err());
+            self.failing.note(call, result.is_err());
         }
         let parts = match result {
             Ok(output) => {
@@ -270,26 +263,21 @@ impl Batch<'_> {
                 vec![Part::text(format!("Error: {why}"))]
             }
         };
-        self.close(talk, index, parts).await
+        self.close(index, parts).await
     }
 
-    async fn close(
-        &mut self,
-        talk: &mut dyn Talk,
-        index: usize,
-        parts: Vec<Part>,
-    ) -> Result<(), TurnError> {
+    async fn close(&mut self, index: usize, parts: Vec<Part>) -> Result<(), TurnError> {
         if let Some(is_over) = self.is_over.get_mut(index) {
             *is_over = true;
         }
         let shown = self.shown_at(index);
         // First the log: what clients have seen to end has ended.
-        talk.called(self.answer, index, shown.clone(), parts).await?;
-        talk.show(changed(&shown)).await
+        self.talk.called(self.answer, index, shown.clone(), parts).await?;
+        self.talk.show(changed(&shown)).await
     }
 
     /// Every call gets its end, also those that nobody came to.
-    async fn close_all(&mut self, talk: &mut dyn Talk) -> Result<(), TurnError> {
+    async fn close_all(&mut self) -> Result<(), TurnError> {
         for index in 0..self.calls.len() {
             if self.is_over.get(index) == Some(&false) {
                 // What it has printed stays to be seen.
@@ -297,16 +285,16 @@ impl Batch<'_> {
                 let shown = self.shown_mut(index);
                 shown["status"] = json!("failed");
                 put(shown, &content, &[]);
-                self.close(talk, index, vec![Part::text(CANCELLED)]).await?;
+                self.close(index, vec![Part::text(CANCELLED)]).await?;
             }
         }
         Ok(())
     }
 
-    fn scene(&self, talk: &dyn Talk, index: usize) -> Scene {
+    fn scene(&self, index: usize) -> Scene {
         let session = self.turn.session.scene.clone();
         let progress = self.progress.get(index).cloned().unwrap_or_default();
-        Scene { session, call: talk.call_id(self.answer, index), progress }
+        Scene { session, call: self.talk.call_id(self.answer, index), progress }
     }
 
     fn unknown(&self, name: &str) -> ToolError {

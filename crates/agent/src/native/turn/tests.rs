@@ -12,13 +12,13 @@ use testkit::model_server::{calls, status, text};
 use crate::native::journal::Item;
 use crate::native::options::Mode;
 use crate::native::session::Limits;
-use crate::native::testing::play::{Cast, Play, Prop, chosen};
+use crate::native::testing::play::{Cast, Play, changing, chosen, looking};
 use crate::native::tools::{Output, Tool, ToolError};
 
 type Diary = Arc<Mutex<Vec<String>>>;
 
 /// Writes down when it begins and ends, and lets others run in between.
-fn noting(diary: &Diary, name: &'static str, changes: bool) -> Arc<dyn Tool> {
+fn noting(diary: &Diary, name: &'static str, changes: bool) -> Arc<Tool> {
     let diary = diary.clone();
     let work = move |arguments: Value| {
         let (diary, n) = (diary.clone(), arguments["n"].clone());
@@ -33,8 +33,8 @@ fn noting(diary: &Diary, name: &'static str, changes: bool) -> Arc<dyn Tool> {
         .boxed()
     };
     match changes {
-        true => Prop::changing(name, work),
-        false => Prop::looking(name, work),
+        true => changing(name, work),
+        false => looking(name, work),
     }
 }
 
@@ -43,7 +43,7 @@ async fn calls_that_look_run_side_by_side() {
     let barrier = Arc::new(tokio::sync::Barrier::new(3));
     let meet = {
         let barrier = barrier.clone();
-        Prop::looking("meet", move |_| {
+        looking("meet", move |_| {
             let barrier = barrier.clone();
             async move {
                 barrier.wait().await;
@@ -134,8 +134,8 @@ async fn an_unknown_tool_and_bad_arguments_are_told_to_the_model() {
     }
 }
 
-fn failing() -> Arc<dyn Tool> {
-    Prop::looking("fail", |_| async { Err(ToolError("no luck".into())) }.boxed())
+fn failing() -> Arc<Tool> {
+    looking("fail", |_| async { Err(ToolError("no luck".into())) }.boxed())
 }
 
 #[tokio::test]

@@ -8,10 +8,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
-use reqwest::{Client, Response, Url};
+use reqwest::{Response, Url};
 
 use super::Settings;
 use super::addresses::not_public;
+use crate::native::http;
 
 const MAX_REDIRECTS: usize = 5;
 /// Names with more addresses than this do not need them all.
@@ -53,6 +54,13 @@ pub(super) enum FetchError {
     Encoded { url: String, encoding: String },
     #[error("{url} took longer than {} s", limit.as_secs())]
     TimedOut { url: String, limit: Duration },
+}
+
+impl FetchError {
+    fn failed(url: &Url, error: &reqwest::Error) -> Self {
+        let why = http::reasons(error).unwrap_or_else(|| error.to_string());
+        Self::Failed { url: url.to_string(), why }
+    }
 }
 
 /// What came.
@@ -130,15 +138,8 @@ async fn get(first: Url, accept: &str, settings: &Settings) -> Result<Fetched, F
 async fn ask(url: &Url, accept: &str, settings: &Settings) -> Result<Response, FetchError> {
     let host = url.host_str().ok_or(FetchError::NoHost)?;
     let addresses = resolve(url, host, settings).await?;
-    let failed =
-        |error: reqwest::Error| FetchError::Failed { url: url.to_string(), why: causes(&error) };
-    // Another part of the program may have done so already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder()
-        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
+    let failed = |error| FetchError::failed(url, &error);
+    let client = http::strict_builder()
         .no_proxy()
         .connect_timeout(CONNECT_WITHIN)
         .resolve_to_addrs(host, &addresses)
@@ -213,7 +214,7 @@ fn is_same_site(first: &Url, next: &Url) -> bool {
     bare(first) == bare(next) && is_same_port
 }
 
-async fn read(url: Url, response: Response, settings: &Settings) -> Result<Page, FetchError> {
+async fn read(url: Url, mut response: Response, settings: &Settings) -> Result<Page, FetchError> {
     let (kind, charset) = content_type(response.headers());
     let status = response.status();
     let size = response.content_length();
@@ -227,7 +228,9 @@ async fn read(url: Url, response: Response, settings: &Settings) -> Result<Page,
         let size = size.map(|n| format!(" of {n} bytes")).unwrap_or_default();
         return Err(FetchError::NotText { url: url.into(), kind, size });
     }
-    let (bytes, is_cut) = body(&url, response, settings.max_bytes).await?;
+    let mut bytes = Vec::new();
+    let is_whole = http::read(&mut response, settings.max_bytes, &mut bytes).await;
+    let is_cut = !is_whole.map_err(|error| FetchError::failed(&url, &error))?;
     let text = decode(&bytes, charset.as_deref());
     if !status.is_success() {
         let said: String = match is_text(&kind) && !is_html(&kind) {
@@ -238,27 +241,6 @@ async fn read(url: Url, response: Response, settings: &Settings) -> Result<Page,
         return Err(FetchError::Status { url: url.into(), status, said });
     }
     Ok(Page { url, kind, text, is_cut })
-}
-
-/// No more than `limit` bytes, however many are sent.
-async fn body(
-    url: &Url,
-    mut response: Response,
-    limit: usize,
-) -> Result<(Vec<u8>, bool), FetchError> {
-    let mut bytes = Vec::new();
-    loop {
-        let chunk = response
-            .chunk()
-            .await
-            .map_err(|error| FetchError::Failed { url: url.to_string(), why: causes(&error) })?;
-        let Some(chunk) = chunk else { return Ok((bytes, false)) };
-        let room = limit - bytes.len();
-        bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
-        if chunk.len() > room {
-            return Ok((bytes, true));
-        }
-    }
 }
 
 fn content_type(headers: &HeaderMap) -> (String, Option<String>) {
@@ -300,15 +282,4 @@ fn decode(bytes: &[u8], charset: Option<&str>) -> String {
         }
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
-}
-
-/// The reasons below "error sending request", which alone says nothing.
-fn causes(error: &reqwest::Error) -> String {
-    let mut all = Vec::new();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        all.push(cause.to_string());
-        next = cause.source();
-    }
-    if all.is_empty() { error.to_string() } else { all.join(": ") }
 }

@@ -11,9 +11,10 @@ use html5gum::{StartTag, Token, Tokenizer};
 /// Deeper lists are shown like this one.
 const MAX_DEPTH: usize = 16;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Style {
     Text,
+    #[default]
     Markdown,
 }
 
@@ -33,6 +34,7 @@ pub(super) fn convert(html: &str, style: Style) -> String {
     writer.finish()
 }
 
+#[derive(Default)]
 struct Writer {
     style: Style,
     out: String,
@@ -50,17 +52,7 @@ struct Writer {
 
 impl Writer {
     fn new(style: Style) -> Self {
-        Self {
-            style,
-            out: String::new(),
-            n_due: 0,
-            is_blank_due: false,
-            skipped: None,
-            n_pre: 0,
-            lists: Vec::new(),
-            link: None,
-            n_cells: 0,
-        }
+        Self { style, ..Self::default() }
     }
 
     fn start(&mut self, tag: &StartTag<()>) {

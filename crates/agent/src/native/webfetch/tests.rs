@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::{Settings, WebFetch};
+use super::{Settings, tool};
 use crate::native::client::Abilities;
 use crate::native::testing::rehearsal::{Rehearsal, work};
-use crate::native::tools::{Need, Prepared, Tool as _, ToolError};
+use crate::native::tools::{Need, Prepared, ToolError};
 
 struct Server {
     address: SocketAddr,
@@ -114,7 +114,7 @@ fn rehearse() -> Rehearsal {
 }
 
 async fn prepare(stage: &Rehearsal, url: &str, format: &str) -> Result<Prepared, ToolError> {
-    WebFetch.prepare(json!({ "url": url, "format": format }), &stage.scene).await
+    tool().prepare(json!({ "url": url, "format": format }), &stage.scene).await
 }
 
 async fn fetch(stage: &Rehearsal, url: &str) -> String {

@@ -15,7 +15,7 @@ async fn tools_of_all_pages_appear_namespaced_and_can_be_called() {
     let names = stage.names();
     assert_eq!(names[..2], ["mcp__played__echo", "mcp__played__look"]);
     assert_eq!(names.len(), 12);
-    let spec = stage.tool("mcp__played__echo").spec();
+    let spec = stage.tool("mcp__played__echo").spec;
     assert_eq!(spec.description, "Does echo.");
     assert_eq!(spec.parameters, json!({ "type": "object", "properties": {} }));
 
@@ -54,9 +54,9 @@ async fn every_tool_asks_unless_its_server_is_trusted_and_says_that_it_only_read
     assert_eq!(stage.need("mcp__played__echo").await, asks("mcp:played:echo"));
     assert_eq!(stage.need("mcp__trusted__look").await, Need::Nothing);
     assert_eq!(stage.need("mcp__trusted__echo").await, asks("mcp:trusted:echo"));
-    assert_eq!(stage.tool("mcp__played__look").kind(), Kind::Other);
-    assert_eq!(stage.tool("mcp__trusted__look").kind(), Kind::Read);
-    assert_eq!(stage.tool("mcp__played__echo").kind(), Kind::Other);
+    assert_eq!(stage.tool("mcp__played__look").kind, Kind::Other);
+    assert_eq!(stage.tool("mcp__trusted__look").kind, Kind::Read);
+    assert_eq!(stage.tool("mcp__played__echo").kind, Kind::Other);
 }
 
 #[tokio::test]

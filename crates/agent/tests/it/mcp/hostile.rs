@@ -65,7 +65,7 @@ async fn lies_about_schemas_cost_only_the_tools_that_cannot_be_called() {
     assert_eq!(names.len(), 4, "{names:?}");
     let open = json!({ "type": "object", "properties": {} });
     for tool in stage.servers.tools() {
-        assert_eq!(tool.spec().parameters, open);
+        assert_eq!(tool.spec.parameters, open);
     }
     assert!(names[1].starts_with("mcp__liar__no_schema_"), "{names:?}");
 }

@@ -54,11 +54,11 @@ impl Stage {
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
-        self.servers.tools().iter().map(|tool| tool.spec().name).collect()
+        self.servers.tools().iter().map(|tool| tool.spec.name).collect()
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        let is_it = |tool: &Arc<dyn Tool>| tool.spec().name == name;
+    pub(crate) fn tool(&self, name: &str) -> Arc<Tool> {
+        let is_it = |tool: &Arc<Tool>| tool.spec.name == name;
         let found = self.servers.tools().into_iter().find(is_it);
         found.unwrap_or_else(|| panic!("no {name} among {:?}", self.names()))
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 fn read(chunks: &[&[u8]]) -> Result<Vec<Piece>, Unreadable> {
-    let mut reader = Reader::new();
+    let mut reader = Reader::default();
     let mut pieces = Vec::new();
     for chunk in chunks {
         reader.feed(chunk, &mut pieces)?;
@@ -21,7 +21,7 @@ fn check(input: &str, expect: Vec<Piece>) {
 
 #[test]
 fn a_chunk_comes_before_the_blank_line_after_it() {
-    let mut reader = Reader::new();
+    let mut reader = Reader::default();
     let mut pieces = Vec::new();
     reader.feed(b"data: {\"a\":1}\n", &mut pieces).unwrap();
     assert_eq!(pieces, [Piece::Chunk(json!({ "a": 1 }))]);

@@ -2,16 +2,16 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::native::testing::Stage;
 use crate::native::tools::Need;
-use crate::native::tools::read::Read;
+use crate::native::tools::read;
 
 async fn read(stage: &Stage, names: &[&str]) {
     for name in names {
-        stage.say(&Read, json!({ "path": name })).await;
+        stage.say(&read::tool(), json!({ "path": name })).await;
     }
 }
 
@@ -53,7 +53,7 @@ async fn files_are_added_changed_moved_and_deleted() {
     for stage in [Stage::new(), Stage::of_editor()] {
         prepared_stage(&stage);
         read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
-        let prepared = stage.prepare(&ApplyPatch, ask(WHOLE)).await.unwrap();
+        let prepared = stage.prepare(&tool(), ask(WHOLE)).await.unwrap();
         assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
         assert_eq!(prepared.shown.title, "Patch new/file.txt, a.txt and 3 more");
         assert_eq!(prepared.shown.content.len(), 5);
@@ -94,7 +94,7 @@ async fn nothing_is_changed_when_one_file_does_not_fit() {
         stage.put("unread.txt", "x\n");
         read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
         let patch = format!("*** Begin Patch\n*** Add File: new.txt\n+new\n{spoil}*** End Patch");
-        let error = stage.fail(&ApplyPatch, ask(&patch)).await;
+        let error = stage.fail(&tool(), ask(&patch)).await;
         assert!(error.contains(why), "{error}");
         assert!(!stage.path("new.txt").exists());
         assert_eq!(stage.get("a.txt"), "one\ntwo\nthree\n");
@@ -106,7 +106,7 @@ async fn a_file_that_changes_while_somebody_thinks_stops_the_whole_patch() {
     let stage = Stage::new();
     prepared_stage(&stage);
     read(&stage, &["a.txt", "b.txt", "c.txt"]).await;
-    let prepared = stage.prepare(&ApplyPatch, ask(WHOLE)).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask(WHOLE)).await.unwrap();
     stage.put("c.txt", "someone else's\n");
     assert!(prepared.work.await.unwrap_err().0.contains("meantime"));
     assert!(!stage.path("new").exists() && stage.path("b.txt").exists());
@@ -152,7 +152,7 @@ rename to d.txt
  }
 ```
 ";
-    stage.say(&ApplyPatch, ask(diff)).await;
+    stage.say(&tool(), ask(diff)).await;
     assert_eq!(stage.get("a.txt"), "one\n2\nthree\n");
     assert_eq!(stage.get("new.txt"), "made\n");
     assert!(stage.get("d.txt").ends_with("fn second() {\n    changed\n}\n"));
@@ -163,11 +163,11 @@ rename to d.txt
     stage.put("y", "1\r\n2\r\n");
     read(&stage, &["x", "y"]).await;
     let diff = "--- x\n+++ x\n@@ -1,3 +1,3 @@\n-1\n+one\n\n 3\n--- y\n+++ y\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n";
-    stage.say(&ApplyPatch, ask(diff)).await;
+    stage.say(&tool(), ask(diff)).await;
     assert_eq!((stage.get("x"), stage.get("y")), ("one\n\n3".into(), "1\r\ntwo\r\n".into()));
 
     for bad in ["", "nothing", "--- a\n+++ a\n@@ broken\n", "*** Begin Patch\n*** End Patch"] {
-        let error = stage.fail(&ApplyPatch, ask(bad)).await;
+        let error = stage.fail(&tool(), ask(bad)).await;
         assert!(error.contains("cannot be read"), "{error}");
     }
 }
@@ -177,7 +177,7 @@ async fn protected_places_are_named_in_the_key() {
     let stage = Stage::new();
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Add File: .vscode/tasks.json\n+{}\n\
                  *** Add File: .git/hooks/pre-commit\n+x\n*** End Patch";
-    let prepared = stage.prepare(&ApplyPatch, ask(patch)).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask(patch)).await.unwrap();
     let key = "edit:protected:.git/hooks/pre-commit,.vscode/tasks.json".into();
     assert_eq!(prepared.need, Need::Permission { key });
 }

@@ -1,16 +1,16 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::native::testing::{Stage, text_of};
 use crate::native::tools::Need;
-use crate::native::tools::read::Read;
+use crate::native::tools::read;
 
 fn ask(old: &str, new: &str) -> Value {
     json!({ "path": "a.txt", "old_string": old, "new_string": new })
 }
 
 async fn read(stage: &Stage) {
-    stage.say(&Read, json!({ "path": "a.txt" })).await;
+    stage.say(&read::tool(), json!({ "path": "a.txt" })).await;
 }
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn an_edit_shows_its_diff_and_asks_before_it_happens() {
     let stage = Stage::new();
     stage.put("a.txt", "one\ntwo\n");
     read(&stage).await;
-    let prepared = stage.prepare(&Edit, ask("two", "three")).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask("two", "three")).await.unwrap();
     assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
     assert_eq!(prepared.shown.title, "Edit a.txt");
     assert_eq!(prepared.shown.locations[0].line, Some(2));
@@ -34,26 +34,26 @@ async fn an_edit_shows_its_diff_and_asks_before_it_happens() {
     drop(prepared.work);
     assert_eq!(stage.get("a.txt"), "one\ntwo\n");
 
-    let said = stage.say(&Edit, ask("two", "three")).await;
+    let said = stage.say(&tool(), ask("two", "three")).await;
     assert!(said.contains("line 2"), "{said}");
     assert_eq!(stage.get("a.txt"), "one\nthree\n");
     // What it wrote it has seen.
-    stage.say(&Edit, ask("three", "four")).await;
+    stage.say(&tool(), ask("three", "four")).await;
 }
 
 #[tokio::test]
 async fn what_was_not_read_or_has_changed_is_not_edited() {
     for stage in [Stage::new(), Stage::of_editor()] {
         stage.put("a.txt", "one\n");
-        assert!(stage.fail(&Edit, ask("one", "two")).await.contains("read it first"));
+        assert!(stage.fail(&tool(), ask("one", "two")).await.contains("read it first"));
         read(&stage).await;
-        let prepared = stage.prepare(&Edit, ask("one", "two")).await.unwrap();
+        let prepared = stage.prepare(&tool(), ask("one", "two")).await.unwrap();
         stage.put("a.txt", "one\nby others\n");
         assert!(prepared.work.await.unwrap_err().0.contains("changed since"));
-        assert!(stage.fail(&Edit, ask("one", "two")).await.contains("changed since"));
+        assert!(stage.fail(&tool(), ask("one", "two")).await.contains("changed since"));
         assert_eq!(stage.get("a.txt"), "one\nby others\n");
         read(&stage).await;
-        stage.say(&Edit, ask("one", "two")).await;
+        stage.say(&tool(), ask("one", "two")).await;
     }
 }
 
@@ -62,9 +62,9 @@ async fn calls_that_were_prepared_together_both_count() {
     let stage = Stage::new();
     stage.put("a.txt", "one\ntwo\n");
     read(&stage).await;
-    let first = stage.prepare(&Edit, ask("one", "1")).await.unwrap();
-    let second = stage.prepare(&Edit, ask("two", "2")).await.unwrap();
-    let third = stage.prepare(&Edit, ask("one", "uno")).await.unwrap();
+    let first = stage.prepare(&tool(), ask("one", "1")).await.unwrap();
+    let second = stage.prepare(&tool(), ask("two", "2")).await.unwrap();
+    let third = stage.prepare(&tool(), ask("one", "uno")).await.unwrap();
     let (first, second) = tokio::join!(first.work, second.work);
     first.unwrap();
     assert!(text_of(&second.unwrap()).contains("line 2"));
@@ -82,7 +82,7 @@ async fn line_ends_and_marks_are_kept() {
         let stage = Stage::new();
         stage.put("a.txt", old);
         read(&stage).await;
-        stage.say(&Edit, ask("one\ntwo", "one\n2\n2b")).await;
+        stage.say(&tool(), ask("one\ntwo", "one\n2\n2b")).await;
         assert_eq!(stage.get("a.txt"), new);
     }
 }
@@ -93,7 +93,7 @@ async fn an_editor_gets_the_change_into_its_buffer() {
     stage.put("a.txt", "saved\n");
     stage.client.hold(&stage.path("a.txt"), "unsaved\n");
     read(&stage).await;
-    stage.say(&Edit, ask("unsaved", "changed")).await;
+    stage.say(&tool(), ask("unsaved", "changed")).await;
     assert_eq!(stage.client.held(&stage.path("a.txt")).unwrap(), "changed\n");
     assert_eq!(stage.get("a.txt"), "saved\n");
 }
@@ -103,11 +103,11 @@ async fn protected_places_have_a_key_of_their_own() {
     let stage = Stage::new();
     stage.put(".git/config", "[core]\n");
     std::os::unix::fs::symlink(".git/config", stage.path("innocent")).unwrap();
-    stage.say(&Read, json!({ "path": ".git/config" })).await;
+    stage.say(&read::tool(), json!({ "path": ".git/config" })).await;
     for path in [".git/config", "./x/../.git/config", "innocent"] {
         std::fs::create_dir_all(stage.path("x")).unwrap();
         let asked = json!({ "path": path, "old_string": "core", "new_string": "x" });
-        let prepared = stage.prepare(&Edit, asked).await.unwrap();
+        let prepared = stage.prepare(&tool(), asked).await.unwrap();
         let key = "edit:protected:.git/config".into();
         assert_eq!(prepared.need, Need::Permission { key }, "{path}");
     }
@@ -116,9 +116,9 @@ async fn protected_places_have_a_key_of_their_own() {
 #[tokio::test]
 async fn an_empty_old_string_makes_a_file_and_nothing_else() {
     let stage = Stage::new();
-    stage.say(&Edit, ask("", "new\n")).await;
+    stage.say(&tool(), ask("", "new\n")).await;
     assert_eq!(stage.get("a.txt"), "new\n");
-    assert!(stage.fail(&Edit, ask("", "newer\n")).await.contains("`write`"));
+    assert!(stage.fail(&tool(), ask("", "newer\n")).await.contains("`write`"));
     let missing = json!({ "path": "b.txt", "old_string": "x", "new_string": "y" });
-    assert!(stage.fail(&Edit, missing).await.contains("does not exist"));
+    assert!(stage.fail(&tool(), missing).await.contains("does not exist"));
 }

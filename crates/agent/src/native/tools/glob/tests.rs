@@ -31,12 +31,12 @@ async fn names_are_found_the_newest_first() {
         (&format!("{root}/src/**/*.rs"), None, "src/new.rs\nsrc/deep/old.rs"),
         ("*.none", None, "no files match `*.none`"),
     ] {
-        let said = stage.say(&Glob, json!({ "pattern": pattern, "path": path })).await;
+        let said = stage.say(&tool(), json!({ "pattern": pattern, "path": path })).await;
         assert_eq!(said, expected, "{pattern}");
     }
-    let output = stage.run(&Glob, json!({ "pattern": "top.rs" })).await.unwrap();
+    let output = stage.run(&tool(), json!({ "pattern": "top.rs" })).await.unwrap();
     assert_eq!(output.locations, [Location { path: stage.path("top.rs"), line: None }]);
-    assert!(stage.fail(&Glob, json!({ "pattern": "a[" })).await.contains("pattern"));
+    assert!(stage.fail(&tool(), json!({ "pattern": "a[" })).await.contains("pattern"));
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn what_is_found_is_bounded() {
     for n in 0..300 {
         stage.put(&format!("{n}.x"), "");
     }
-    let output = stage.run(&Glob, json!({ "pattern": "*.x" })).await.unwrap();
+    let output = stage.run(&tool(), json!({ "pattern": "*.x" })).await.unwrap();
     assert_eq!(output.locations.len(), 200);
     assert!(crate::native::testing::text_of(&output).contains("the newest 200 of 300;"));
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::native::testing::{Stage, text_of};
+use crate::native::tools::Need;
 use roots::walk::Stop;
 
 fn stage() -> Stage {
@@ -45,12 +46,12 @@ async fn lines_are_found() {
         ),
         (json!({ "pattern": "^$" }), "no matches"),
     ] {
-        assert_eq!(stage.say(&Grep, arguments.clone()).await, expected, "{arguments}");
+        assert_eq!(stage.say(&tool(), arguments.clone()).await, expected, "{arguments}");
     }
-    let output = stage.run(&Grep, json!({ "pattern": "x = 1" })).await.unwrap();
+    let output = stage.run(&tool(), json!({ "pattern": "x = 1" })).await.unwrap();
     assert_eq!(output.locations, [Location { path: stage.path("src/a.rs"), line: Some(2) }]);
     let asked = json!({ "pattern": "x", "path": "src", "glob": "*.rs" });
-    let prepared = stage.prepare(&Grep, asked).await.unwrap();
+    let prepared = stage.prepare(&tool(), asked).await.unwrap();
     assert_eq!(prepared.shown.title, "Search `x` in src (*.rs)");
     assert_eq!(prepared.need, Need::Nothing);
 }
@@ -65,11 +66,11 @@ async fn what_a_rule_of_the_client_denies_is_not_found() {
     stage.client.deny(&stage.path("b/.env"));
     let asked = json!({ "pattern": "key" });
 
-    let said = stage.say(&Grep, asked.clone()).await;
+    let said = stage.say(&tool(), asked.clone()).await;
     assert_eq!(said, "a:1:key = 1\n\n(files that may not be read are left out)");
-    let output = stage.run(&Grep, asked).await.unwrap();
+    let output = stage.run(&tool(), asked).await.unwrap();
     assert_eq!(output.locations, [Location { path: stage.path("a"), line: Some(1) }]);
-    let said = stage.say(&Grep, json!({ "pattern": "key", "path": "b/.env" })).await;
+    let said = stage.say(&tool(), json!({ "pattern": "key", "path": "b/.env" })).await;
     assert!(!said.contains("s3cret"), "{said}");
 }
 
@@ -85,7 +86,7 @@ async fn wrong_patterns_and_paths_are_explained() {
         (json!({ "pattern": "a", "mode": "other" }), "`grep`"),
         (json!({ "pattern": "(a{1000}){1000}" }), "pattern is wrong"),
     ] {
-        let error = stage.fail(&Grep, arguments).await;
+        let error = stage.fail(&tool(), arguments).await;
         assert!(error.contains(why), "{error}");
     }
 }
@@ -94,16 +95,16 @@ async fn wrong_patterns_and_paths_are_explained() {
 async fn what_is_found_is_bounded() {
     let stage = Stage::new();
     stage.put("many", "match\n".repeat(5_000));
-    let output = stage.run(&Grep, json!({ "pattern": "match" })).await.unwrap();
+    let output = stage.run(&tool(), json!({ "pattern": "match" })).await.unwrap();
     assert_eq!(text_of(&output).matches("many:").count(), 100);
     assert!(text_of(&output).contains("there is more"));
     assert_eq!(output.locations.len(), 100);
-    let said = stage.say(&Grep, json!({ "pattern": "match", "limit": 1_000_000 })).await;
+    let said = stage.say(&tool(), json!({ "pattern": "match", "limit": 1_000_000 })).await;
     assert!(said.matches("many:").count() <= 2_000 && said.len() < 31_000);
 
     let long = format!("{}needle{}", "é".repeat(100_000), "ü".repeat(100_000));
     stage.put("many", long);
-    let said = stage.say(&Grep, json!({ "pattern": "needle" })).await;
+    let said = stage.say(&tool(), json!({ "pattern": "needle" })).await;
     assert!(said.contains("needle") && said.len() < 2_000, "{}", said.len());
 }
 
@@ -116,10 +117,10 @@ async fn nothing_outside_is_searched() {
     symlink(&outside, stage.path("dir")).unwrap();
     symlink(outside.join("secret"), stage.path("file")).unwrap();
     std::process::Command::new("mkfifo").arg(stage.path("fifo")).status().unwrap();
-    assert_eq!(stage.say(&Grep, json!({ "pattern": "needle" })).await, "no matches");
+    assert_eq!(stage.say(&tool(), json!({ "pattern": "needle" })).await, "no matches");
     for path in ["dir", "file", "dir/secret"] {
         assert!(
-            stage.fail(&Grep, json!({ "pattern": "x", "path": path })).await.contains("outside")
+            stage.fail(&tool(), json!({ "pattern": "x", "path": path })).await.contains("outside")
         );
     }
 }

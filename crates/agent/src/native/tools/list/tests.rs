@@ -12,13 +12,13 @@ async fn a_directory_is_listed_as_a_tree() {
     stage.put(".gitignore", "target\n");
     std::os::unix::fs::symlink("a.txt", stage.path("link")).unwrap();
     assert_eq!(
-        stage.say(&List, json!({})).await,
+        stage.say(&tool(), json!({})).await,
         "./\n.gitignore\n.hidden\na.txt\nlink -> a.txt\nsrc/\n  deep/\n  main.rs\n"
     );
-    let deeper = stage.say(&List, json!({ "path": "src", "depth": "9" })).await;
+    let deeper = stage.say(&tool(), json!({ "path": "src", "depth": "9" })).await;
     assert_eq!(deeper, "src/\ndeep/\n  er/\n    x.rs\nmain.rs\n");
-    assert_eq!(stage.say(&List, json!({ "path": "target" })).await, "target/\nout\n");
-    let prepared = stage.prepare(&List, json!({ "path": stage.path("src") })).await.unwrap();
+    assert_eq!(stage.say(&tool(), json!({ "path": "target" })).await, "target/\nout\n");
+    let prepared = stage.prepare(&tool(), json!({ "path": stage.path("src") })).await.unwrap();
     assert_eq!((prepared.shown.title.as_str(), prepared.need), ("List src", Need::Nothing));
 }
 
@@ -28,14 +28,14 @@ async fn a_listing_is_bounded_and_wrong_paths_are_explained() {
     for n in 0..600 {
         stage.put(&format!("many/{n}"), "");
     }
-    let said = stage.say(&List, json!({ "path": "many" })).await;
+    let said = stage.say(&tool(), json!({ "path": "many" })).await;
     assert!(said.contains("there is more") && said.lines().count() < 510);
     std::fs::create_dir(stage.path("empty")).unwrap();
-    assert!(stage.say(&List, json!({ "path": "empty" })).await.contains("empty"));
+    assert!(stage.say(&tool(), json!({ "path": "empty" })).await.contains("empty"));
     for (path, why) in
         [("many/1", "`read`"), ("man", "`many`"), ("..", "outside"), ("/", "outside")]
     {
-        let error = stage.fail(&List, json!({ "path": path })).await;
+        let error = stage.fail(&tool(), json!({ "path": path })).await;
         assert!(error.contains(why), "{error}");
     }
 }

@@ -1,9 +1,9 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::native::testing::Stage;
 use crate::native::tools::Content;
-use crate::native::tools::read::Read;
+use crate::native::tools::read;
 
 fn ask(path: &str, content: &str) -> Value {
     json!({ "path": path, "content": content })
@@ -12,7 +12,7 @@ fn ask(path: &str, content: &str) -> Value {
 #[tokio::test]
 async fn a_new_file_is_made_with_the_directories_above_it() {
     for stage in [Stage::new(), Stage::of_editor()] {
-        let prepared = stage.prepare(&Write, ask("x/y/new.txt", "text\n")).await.unwrap();
+        let prepared = stage.prepare(&tool(), ask("x/y/new.txt", "text\n")).await.unwrap();
         assert_eq!(prepared.need, Need::Permission { key: "edit".into() });
         assert_eq!(prepared.shown.title, "Write x/y/new.txt");
         let path = stage.path("x/y/new.txt");
@@ -25,7 +25,7 @@ async fn a_new_file_is_made_with_the_directories_above_it() {
             false => assert_eq!(stage.get("x/y/new.txt"), "text\n"),
         }
         // What it made it may replace.
-        stage.say(&Write, ask("x/y/new.txt", "other\n")).await;
+        stage.say(&tool(), ask("x/y/new.txt", "other\n")).await;
     }
 }
 
@@ -33,17 +33,17 @@ async fn a_new_file_is_made_with_the_directories_above_it() {
 async fn a_file_is_replaced_only_as_it_was_read() {
     let stage = Stage::new();
     stage.put("a", "one\r\n");
-    assert!(stage.fail(&Write, ask("a", "two")).await.contains("read it first"));
-    stage.say(&Read, json!({ "path": "a" })).await;
-    stage.say(&Write, ask("a", "two\nthree")).await;
+    assert!(stage.fail(&tool(), ask("a", "two")).await.contains("read it first"));
+    stage.say(&read::tool(), json!({ "path": "a" })).await;
+    stage.say(&tool(), ask("a", "two\nthree")).await;
     assert_eq!(stage.get("a"), "two\r\nthree\r\n");
 
-    let prepared = stage.prepare(&Write, ask("a", "four")).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask("a", "four")).await.unwrap();
     stage.put("a", "in between");
     assert!(prepared.work.await.unwrap_err().0.contains("meantime"));
     assert_eq!(stage.get("a"), "in between");
 
-    let prepared = stage.prepare(&Write, ask("new", "x")).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask("new", "x")).await.unwrap();
     stage.put("new", "in between");
     assert!(prepared.work.await.unwrap_err().0.contains("meantime"));
     assert_eq!(stage.get("new"), "in between");
@@ -53,8 +53,8 @@ async fn a_file_is_replaced_only_as_it_was_read() {
 async fn nothing_is_asked_where_nothing_changes() {
     let stage = Stage::new();
     stage.put("a", "one\n");
-    stage.say(&Read, json!({ "path": "a" })).await;
-    let prepared = stage.prepare(&Write, ask("a", "one\n")).await.unwrap();
+    stage.say(&read::tool(), json!({ "path": "a" })).await;
+    let prepared = stage.prepare(&tool(), ask("a", "one\n")).await.unwrap();
     assert_eq!(prepared.need, Need::Nothing);
     prepared.work.await.unwrap();
 }
@@ -67,10 +67,10 @@ async fn what_is_outside_or_no_text_is_not_written() {
     std::os::unix::fs::symlink(&outside, stage.path("link")).unwrap();
     stage.put("bin", b"\0");
     for path in ["../x", "link/x", "/x", "~/x", "bin", ".", "link"] {
-        stage.fail(&Write, ask(path, "x")).await;
+        stage.fail(&tool(), ask(path, "x")).await;
     }
     assert_eq!(std::fs::read_dir(outside).unwrap().count(), 0);
-    let prepared = stage.prepare(&Write, ask(".claude/settings.json", "{}")).await.unwrap();
+    let prepared = stage.prepare(&tool(), ask(".claude/settings.json", "{}")).await.unwrap();
     let key = "edit:protected:.claude/settings.json".into();
     assert_eq!(prepared.need, Need::Permission { key });
 }

@@ -7,7 +7,7 @@ use testkit::model_server::{calls, text};
 use crate::native::journal::Item;
 use crate::native::options::Mode;
 use crate::native::session::Limits;
-use crate::native::testing::play::{Cast, Play, Prop};
+use crate::native::testing::play::{Cast, Play, looking};
 use crate::native::testing::rehearsal::until;
 use crate::native::tools::Output;
 
@@ -115,7 +115,7 @@ async fn while_a_command_runs() {
 
 #[tokio::test]
 async fn while_calls_run_side_by_side() {
-    let wait = Prop::looking("wait", |arguments| {
+    let wait = looking("wait", |arguments| {
         async move {
             if arguments["n"] == 1 {
                 std::future::pending::<()>().await;

@@ -1,0 +1,45 @@
+//! What all requests of ours have in common, to whomever they go: model endpoints, pages, servers.
+
+use std::error::Error as _;
+
+use reqwest::{Client, ClientBuilder, Response};
+
+/// A client that says who we are.
+pub(super) fn builder() -> ClientBuilder {
+    // Another part of the program may have done so already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
+}
+
+/// One that goes nowhere else by itself, and tells nobody where it comes from.
+pub(super) fn strict_builder() -> ClientBuilder {
+    let stay = reqwest::redirect::Policy::none();
+    builder().redirect(stay).retry(reqwest::retry::never()).referer(false)
+}
+
+/// Reads a body into `body`, but no more than `limit` bytes of it. Whether that is all.
+pub(super) async fn read(
+    response: &mut Response,
+    limit: usize,
+    body: &mut Vec<u8>,
+) -> Result<bool, reqwest::Error> {
+    while let Some(chunk) = response.chunk().await? {
+        let room = limit.saturating_sub(body.len()).min(chunk.len());
+        body.extend_from_slice(chunk.get(..room).unwrap_or_default());
+        if room < chunk.len() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is below an error, which alone says nothing; without the address, which may hold a token.
+pub(super) fn reasons(error: &reqwest::Error) -> Option<String> {
+    let mut all = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        all.push(cause.to_string());
+        next = cause.source();
+    }
+    (!all.is_empty()).then(|| all.join(": "))
+}
