@@ -55,6 +55,7 @@ pub(crate) struct AgentInfo {
     pub(crate) name: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) is_usable: bool,
+    pub(crate) is_built_in: bool,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 

@@ -1,8 +1,9 @@
-//! Every agent that there is: the shipped definitions, and the user's own.
+//! Every agent that there is: those inside this binary, the shipped definitions, and the user's
+//! own.
 //!
 //! In: the definitions that are embedded in this binary, and entries of the configuration.
 //! Out: definitions by id or alias. Every definition in a catalogue has been checked, and no
-//! two of them answer to the same name.
+//! two agents answer to the same name.
 
 mod own;
 
@@ -13,8 +14,27 @@ use crate::definition::{Definition, DefinitionError};
 
 pub use own::{Own, OwnError, OwnModel};
 
-/// The names of the agents inside this binary.
-pub const BUILT_IN: [&str; 2] = ["native", "demo"];
+/// An agent inside this binary. Nobody else can have its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    Native,
+    Demo,
+}
+
+impl Inside {
+    pub const ALL: [Self; 2] = [Self::Native, Self::Demo];
+
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Demo => "demo",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.id() == name)
+    }
+}
 
 /// Name and text of each file in `definitions/`.
 const SHIPPED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -57,7 +77,7 @@ impl Catalogue {
         let mut ids = BTreeSet::new();
         for (name, entry) in own {
             let id = own::id_of(name);
-            if BUILT_IN.contains(&&*id) {
+            if Inside::named(&id).is_some() {
                 return Err(OwnError::Reserved(id));
             }
             if !ids.insert(id.clone()) {
@@ -83,6 +103,17 @@ impl Catalogue {
 
     pub fn iter(&self) -> impl Iterator<Item = &Definition> {
         self.definitions.iter()
+    }
+
+    /// The ids of all agents, those inside this binary first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let inside: [&str; 2] = Inside::ALL.map(Inside::id);
+        inside.into_iter().chain(self.iter().map(|one| one.id.as_str()))
+    }
+
+    /// All names that an agent answers to.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.ids().chain(self.iter().flat_map(|one| &one.aliases).map(String::as_str))
     }
 
     /// Those whose names are given, in the order of the names; the second list has the names

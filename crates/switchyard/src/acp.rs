@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use runtimes::catalogue::Inside;
 use server::principal::Principal;
 use sessions::desk::Order;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::AcpArgs;
 use crate::config::Config;
 use crate::launching::name_of;
-use crate::native::NATIVE;
 use crate::outcome::Failure;
 use crate::reach::Running;
 use crate::serve::inside::{InsideDaemon, InsideOptions};
@@ -52,7 +52,7 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
     let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
     let order = order(args, &cwd)?;
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
-        crate::agents::check(name, config)?;
+        crate::agents::find(name, config)?;
     }
     // Rules of this run are between this process and the agent.
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
@@ -72,7 +72,7 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
 fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
     let name = args.name.clone().or_else(|| args.agent.agent.clone());
     let usual = || match args.command.is_empty() {
-        true => NATIVE.to_owned(),
+        true => Inside::Native.id().to_owned(),
         false => name_of(&args.command),
     };
     let env = environment::for_agents();

@@ -11,21 +11,20 @@ use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
 use runtimes::scratch::Scratch;
 
+use crate::agents::{self, Agent};
 use crate::cli::AdapterArgs;
 use crate::config::Config;
-use crate::outcome::{Failure, NOT_FOUND};
-use crate::{agents, bootstrap, stdio};
+use crate::outcome::Failure;
+use crate::{bootstrap, stdio};
 
 pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode, Failure> {
-    let catalogue = agents::catalogue(&config)?;
-    let Some(definition) = catalogue.get(&args.agent).cloned() else {
-        return Err(Failure::new(NOT_FOUND, format!("there is no agent `{}`", args.agent)));
+    let speaks_acp = || Failure::usage(format!("`{}` speaks ACP itself", args.agent));
+    let Agent::Defined(definition) = agents::find(&args.agent, &config)? else {
+        return Err(speaks_acp());
     };
     let form = definition.forms.get(args.form).cloned();
     let form = form.with_context(|| format!("`{}` has no form {}", args.agent, args.form))?;
-    let Some(dialect) = DialectName::of(&form.dialect) else {
-        return Err(Failure::usage(format!("`{}` speaks ACP itself", args.agent)));
-    };
+    let dialect = DialectName::of(&form.dialect).ok_or_else(speaks_acp)?;
     let mut launch = bus::Launch::new(&args.program, "/");
     launch.keeper_exe = bootstrap::own_exe();
     launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
@@ -44,7 +43,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
         launch,
         scratch: args.scratch.map(Scratch::below).unwrap_or_default(),
         max_line_bytes: config.settings().worker_line_bytes,
-        definition,
+        definition: *definition,
         form,
     };
     let (reader, writer) = stdio::open();

@@ -1,18 +1,66 @@
-//! The agents of this user: shipped, configured, and in files of their own.
+//! The agents of this user: inside this binary, shipped, configured, and in files of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use runtimes::catalogue::{BUILT_IN, Catalogue, Own, OwnError};
+use runtimes::catalogue::{Catalogue, Inside, Own, OwnError};
 use runtimes::definition::Definition;
 use runtimes::detect::{Diagnosis, Found, Options, Reason, detect_one};
 
-use crate::bootstrap;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::{bootstrap, demo, native};
 
-/// Everything that can be named.
+/// What a name stands for.
+#[derive(Debug)]
+pub(crate) enum Agent {
+    Inside(Inside),
+    Defined(Box<Definition>),
+}
+
+impl Agent {
+    /// Whether a session could begin, as far as that can be known without asking anybody.
+    pub(crate) fn check(&self, config: &Config) -> Result<(), Failure> {
+        match self {
+            Self::Inside(Inside::Native) => native::check(config),
+            Self::Inside(Inside::Demo) | Self::Defined(_) => Ok(()),
+        }
+    }
+}
+
+/// The agent that is called so.
+pub(crate) fn find(name: &str, config: &Config) -> Result<Agent, Failure> {
+    // Nobody else can have their names, and reading all definitions takes a while.
+    if let Some(inside) = Inside::named(name) {
+        return Ok(Agent::Inside(inside));
+    }
+    let catalogue = catalogue(config)?;
+    match catalogue.get(name) {
+        Some(definition) => Ok(Agent::Defined(Box::new(definition.clone()))),
+        None => Err(unknown(name, &catalogue)),
+    }
+}
+
+/// With what this binary starts an agent that is inside of it.
+pub(crate) fn args_inside(agent: Inside, config: &Config) -> Result<Vec<OsString>, Failure> {
+    match agent {
+        Inside::Native => Ok(native::args(config)),
+        Inside::Demo => demo::args(config),
+    }
+}
+
+/// What there is to say about an agent inside this binary. The built-in one asks its endpoints;
+/// `by_daemon` says whose environment it has.
+pub(crate) async fn found_inside(agent: Inside, config: &Config, by_daemon: bool) -> Found {
+    match agent {
+        Inside::Native => native::found(config, by_daemon).await,
+        Inside::Demo => demo::found(),
+    }
+}
+
+/// Every agent that a definition tells how to start.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let file = || format!("cannot use {}", config.home.config.display());
     let mut own: BTreeMap<String, Own> = config.file.agents.clone();
@@ -25,7 +73,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let mut seen = BTreeSet::new();
     for (path, definition) in definition_files(config)? {
         let cannot = || format!("cannot use {}", path.display());
-        if BUILT_IN.contains(&&*definition.id) || !seen.insert(definition.id.clone()) {
+        if Inside::named(&definition.id).is_some() || !seen.insert(definition.id.clone()) {
             return Err(anyhow::Error::from(OwnError::Twice(definition.id))
                 .context(cannot())
                 .into());
@@ -65,15 +113,13 @@ fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failu
 pub(crate) fn nearest<'a>(name: &str, catalogue: &'a Catalogue) -> Option<&'a str> {
     /// `cluade` is 0.83 like `claude`; what is less alike is another word.
     const ALIKE: f64 = 0.7;
-    let ids = catalogue.iter().flat_map(|one| std::iter::once(&one.id).chain(&one.aliases));
-    let all = ids.map(String::as_str).chain(BUILT_IN);
     let like = |one: &str| strsim::normalized_damerau_levenshtein(name, one);
-    let nearest = all.max_by(|one, other| like(one).total_cmp(&like(other)));
+    let nearest = catalogue.names().max_by(|one, other| like(one).total_cmp(&like(other)));
     nearest.filter(|one| like(one) >= ALIKE)
 }
 
 /// There is no agent of this name; perhaps another one was meant.
-pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
+fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
     let failure = Failure::new(NOT_FOUND, format!("there is no agent `{name}`"));
     match nearest(name, catalogue) {
         Some(nearest) => {
@@ -84,16 +130,6 @@ pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
              [agents.{name}] to the configuration"
         )),
     }
-}
-
-/// Whether there is an agent of this name, here or in the binary.
-pub(crate) fn check(name: &str, config: &Config) -> Result<(), Failure> {
-    // Nobody else can have their names, and reading all definitions takes a while.
-    if BUILT_IN.contains(&name) {
-        return Ok(());
-    }
-    let catalogue = catalogue(config)?;
-    catalogue.get(name).map(drop).ok_or_else(|| unknown(name, &catalogue))
 }
 
 /// How to look for agents. Where nothing can be written, nothing is kept.

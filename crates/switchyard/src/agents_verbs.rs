@@ -4,25 +4,22 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use projection::sanitize;
-use runtimes::catalogue::Catalogue;
-use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
-use serde_json::{Value, json};
+use runtimes::catalogue::Inside;
+use runtimes::detect::{AuthState, Found, Options, Run, detect, detect_one};
+use serde_json::{Map, Value, json};
 
-use crate::agents::{catalogue, options, unknown};
+use crate::agents::{self, Agent};
 use crate::bootstrap;
 use crate::cli::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::format::print;
-use crate::launching::DEMO;
-use crate::native::{self, NATIVE};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
-    let catalogue = catalogue(&config)?;
-    let look = Look { catalogue, args: &args, config: &config };
+    let look = Look { args: &args, config: &config };
     let looking = async {
         match args.verb.as_ref().unwrap_or(&AgentsVerb::List { all: false }) {
             AgentsVerb::List { all } => look.list(*all).await,
@@ -46,7 +43,6 @@ pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCod
 }
 
 struct Look<'a> {
-    catalogue: Catalogue,
     args: &'a AgentsArgs,
     config: &'a Config,
 }
@@ -57,34 +53,38 @@ impl Look<'_> {
         &self,
         mut each: impl FnMut(&Found) -> Result<(), Failure>,
     ) -> Result<Vec<Found>, Failure> {
-        let mut options = options(self.config);
-        options.refresh = self.args.refresh;
-        let n_agents = self.catalogue.iter().count();
+        let catalogue = agents::catalogue(self.config)?;
         let mut found = Vec::new();
-        let mut results = detect(&self.catalogue, options);
+        for inside in Inside::ALL {
+            found.push(agents::found_inside(inside, self.config, false).await);
+        }
+        found.iter().try_for_each(&mut each)?;
+        let n_agents = catalogue.iter().count();
+        let mut results = detect(&catalogue, self.options());
         let spinner = Spinner::start(format!("asking agents … 0/{n_agents}"));
-        while let Some(next) = results.recv().await {
+        for n_found in 1.. {
+            let Some(next) = results.recv().await else { break };
             spinner.aside(|| each(&next))?;
             found.push(next);
-            spinner.tell(format!("asking agents … {}/{n_agents}", found.len()));
+            spinner.tell(format!("asking agents … {n_found}/{n_agents}"));
         }
         drop(spinner);
-        let place = |one: &Found| self.catalogue.iter().position(|other| other.id == one.id);
-        found.sort_by_key(place);
+        found.sort_by_key(|one| catalogue.ids().position(|id| id == one.id));
         Ok(found)
+    }
+
+    fn options(&self) -> Options {
+        Options { refresh: self.args.refresh, ..agents::options(self.config) }
     }
 
     async fn list(&self, all: bool) -> Result<ExitCode, Failure> {
         if self.args.json {
             let found = self.all(|_| Ok(())).await?;
-            let mut values: Vec<Value> = vec![native::about(self.config, false).await, demo_json()];
-            values.extend(found.iter().map(|one| json!(one)));
-            print(&format!("{:#}\n", Value::Array(values)))?;
+            print(&format!("{:#}\n", json!(found)))?;
             return Ok(ExitCode::SUCCESS);
         }
         let paint = Paint::on_stdout();
-        let native = native_row(&native::about(self.config, false).await, paint);
-        print(&format!("{}{native}{}", header(paint), demo_row(paint)))?;
+        print(&header(paint))?;
         let found = self
             .all(|found| match all || found.is_installed() || is_trouble(found) {
                 true => Ok(print(&row(found, paint))?),
@@ -110,49 +110,26 @@ impl Look<'_> {
             |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
         found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
-        let native = native::about(self.config, false).await;
-        let is_native_fine = native["diagnoses"].as_array().is_none_or(Vec::is_empty);
-        let is_serious = found.iter().any(|one| !one.is_usable) || native["isUsable"] != true;
+        // What somebody has installed is more often what is meant.
+        found.sort_by_key(|one| one.is_built_in);
         if self.args.json {
-            let mut values: Vec<Value> = found.iter().map(|one| json!(one)).collect();
-            if !is_native_fine {
-                values.push(native);
-            }
-            print(&format!("{:#}\n", Value::Array(values)))?;
-        } else if found.is_empty() && is_native_fine {
+            print(&format!("{:#}\n", json!(found)))?;
+        } else if found.is_empty() {
             print("nothing is wrong\n")?;
         } else {
             let paint = Paint::on_stdout();
-            let mut text: String = found.iter().map(|one| troubles(one, paint)).collect();
-            if !is_native_fine {
-                text.push_str(&native_troubles(&native, paint));
-            }
-            print(&text)?;
+            print(&found.iter().map(|one| troubles(one, paint)).collect::<String>())?;
         }
+        let is_serious = found.iter().any(|one| !one.is_usable);
         Ok(if is_serious { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
     }
 
     async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
-        if name == NATIVE {
-            let about = native::about(self.config, false).await;
-            match self.args.json {
-                true => print(&format!("{about:#}\n"))?,
-                false => print(&native::describe(&about, Paint::on_stdout()))?,
-            }
-            let is_usable = about["isUsable"] == true;
-            return Ok(if is_usable { ExitCode::SUCCESS } else { ExitCode::from(ERROR) });
-        }
-        if name == DEMO && self.catalogue.get(name).is_none() {
-            print(&format!("{:#}\n", demo_json()))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let Some(definition) = self.catalogue.get(name) else {
-            return Err(unknown(name, &self.catalogue));
+        let found = match agents::find(name, self.config)? {
+            Agent::Inside(inside) => agents::found_inside(inside, self.config, false).await,
+            // One agent alone may take its time.
+            Agent::Defined(definition) => detect_one(&definition, &self.options().patient()).await,
         };
-        // One agent alone may take its time.
-        let mut options = options(self.config).patient();
-        options.refresh = self.args.refresh;
-        let found = detect_one(definition, &options).await;
         match self.args.json {
             true => print(&format!("{:#}\n", json!(found)))?,
             false => print(&about(&found, Paint::on_stdout()))?,
@@ -210,14 +187,12 @@ fn row(found: &Found, paint: Paint) -> String {
         if found.is_usable && diagnosis.reason == runtimes::detect::Reason::AuthUnknown {
             continue;
         }
-        let _ = writeln!(
-            text,
-            "{:15}{}: {}; {}",
-            "",
-            diagnosis.reason.name(),
-            sanitize(&diagnosis.message),
-            sanitize(&diagnosis.remedy)
-        );
+        let remedy = match diagnosis.remedy.is_empty() {
+            true => String::new(),
+            false => format!("; {}", sanitize(&diagnosis.remedy)),
+        };
+        let (reason, message) = (diagnosis.reason.name(), sanitize(&diagnosis.message));
+        let _ = writeln!(text, "{:15}{reason}: {message}{remedy}", "");
     }
     for what in &found.unfinished {
         let _ = writeln!(text, "{:15}not known: {}", "", sanitize(what));
@@ -240,7 +215,9 @@ fn troubles(found: &Found, paint: Paint) -> String {
         let reason = diagnosis.reason.name();
         let reason = if found.is_usable { paint.doubtful(reason) } else { paint.bad(reason) };
         let _ = writeln!(text, "  {reason}: {}", sanitize(&diagnosis.message));
-        let _ = writeln!(text, "    fix: {}", sanitize(&diagnosis.remedy));
+        if !diagnosis.remedy.is_empty() {
+            let _ = writeln!(text, "    fix: {}", sanitize(&diagnosis.remedy));
+        }
     }
     for what in &found.unfinished {
         let _ = writeln!(text, "  not known: {}", sanitize(what));
@@ -262,7 +239,7 @@ fn about(found: &Found, paint: Paint) -> String {
     line("path", &found.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
     line("version", found.version.as_deref().unwrap_or_default());
     match &*found.live_versions {
-        _ if found.is_own => {}
+        _ if found.is_own || found.is_built_in => {}
         [] => line("checked", "never: no real turn of it was run by the project's live checks"),
         versions => {
             line("checked", &format!("{} by the project's live checks", versions.join(", ")));
@@ -289,6 +266,7 @@ fn about(found: &Found, paint: Paint) -> String {
     }
     line("default", found.default_model.as_deref().unwrap_or_default());
     line("efforts", &found.efforts.join(", "));
+    describe_more(&found.more, &mut line);
     let chosen = found.run.as_ref().map(|run| run.dialect.as_str());
     for other in found.passed_over.iter().filter(|other| Some(&*other.dialect) != chosen) {
         line("not spoken", &format!("{}: {}", other.dialect, other.why));
@@ -336,55 +314,23 @@ fn word(value: &impl serde::Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 
-pub(crate) fn demo_json() -> Value {
-    let mut about = json!({
-        "id": DEMO,
-        "name": "Demo agent",
-        "isUsable": true,
-        "version": env!("CARGO_PKG_VERSION"),
-        "auth": { "state": "ok", "by": "it is built in" },
-        "diagnoses": [],
-        "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true,
-            "resume": "protocol", "takesImages": true },
-        "notes": ["built in, for trying things out: `switchyard run demo help`"],
-    });
-    if let (Value::Object(about), Value::Object(choices)) = (&mut about, agent::demo::choices()) {
-        about.extend(choices);
+/// What agents inside this binary tell beside what is told of all.
+fn describe_more(more: &Map<String, Value>, line: &mut impl FnMut(&str, &str)) {
+    let all = |name: &str| more.get(name).and_then(Value::as_array).into_iter().flatten();
+    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let words = |name: &str| all(name).map(word).collect::<Vec<_>>().join(", ");
+    for endpoint in all("endpoints") {
+        let is_set = if endpoint["isKeySet"] == true { "set" } else { "not set" };
+        line("endpoint", &format!("{} ({})", word(&endpoint["base"]), word(&endpoint["name"])));
+        line("key", &format!("{} ({is_set})", word(&endpoint["key"])));
     }
-    about
-}
-
-fn native_row(about: &Value, paint: Paint) -> String {
-    let is_usable = about["isUsable"] == true;
-    let login = about["auth"]["state"].as_str().unwrap_or("-");
-    let n_models = about["models"].as_array().map_or(0, Vec::len).to_string();
-    let line = columns([NATIVE, env!("CARGO_PKG_VERSION"), "acp", login, &n_models]);
-    let line = line.trim_end();
-    match is_usable {
-        true => format!("{}\n", paint.good(line)),
-        false => format!("{}\n", paint.doubtful(line)),
+    line("can do", &words("tools"));
+    line("context", &words("contextTools"));
+    let modes: Vec<String> = all("modes").map(|mode| word(&mode["id"])).collect();
+    line("modes", &modes.join(", "));
+    line("sandbox", &more.get("sandbox").map(word).unwrap_or_default());
+    for server in all("mcpServers") {
+        let problem = server["problem"].as_str().map_or_else(String::new, |p| format!(": {p}"));
+        line("MCP server", &format!("{}{problem}", word(&server["name"])));
     }
-}
-
-fn native_troubles(about: &Value, paint: Paint) -> String {
-    let mut text = format!("{} (Built-in agent)\n", paint.strong(NATIVE));
-    for diagnosis in about["diagnoses"].as_array().into_iter().flatten() {
-        let reason = diagnosis["reason"].as_str().unwrap_or_default();
-        let reason = match about["isUsable"] == true {
-            true => paint.doubtful(reason),
-            false => paint.bad(reason),
-        };
-        let message = diagnosis["message"].as_str().unwrap_or_default();
-        let (message, fix) = message.split_once("\nhint: ").unwrap_or((message, ""));
-        let _ = writeln!(text, "  {reason}: {}", sanitize(message));
-        if !fix.is_empty() {
-            let _ = writeln!(text, "    fix: {}", sanitize(fix));
-        }
-    }
-    text
-}
-
-fn demo_row(paint: Paint) -> String {
-    let line = columns([DEMO, env!("CARGO_PKG_VERSION"), "acp", "ok", "-"]);
-    format!("{}\n", paint.good(line.trim_end()))
 }

@@ -114,7 +114,7 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
     } else {
         match args.name.clone().or_else(|| args.agent.agent.clone()) {
             Some(agent) => {
-                agents::check(&agent, config)?;
+                agents::find(&agent, config)?;
                 Start::Agent(agent)
             }
             None => Start::AnyAgent,

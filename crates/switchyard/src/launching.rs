@@ -2,84 +2,56 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use runtimes::argv::{self, Values};
 use runtimes::definition::{Definition, Part, UsageScope};
 use runtimes::detect::Machine;
-use runtimes::dialect::{DialectName, PermissionMode};
+use runtimes::dialect::DialectName;
+use sessions::desk::WantedAgent;
 use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
 
-use crate::agents;
-use crate::bootstrap::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
+use crate::agents::{self, Agent};
+use crate::bootstrap::{ADAPTER_VERB, runtime_mode};
 use crate::config::Config;
-use crate::native::{self, NATIVE};
+use crate::native;
 use crate::outcome::Failure;
 
-pub(crate) const DEMO: &str = "demo";
-
-/// Which agent is wanted, and what for.
-#[derive(Debug)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) name: Option<&'a str>,
-    /// The agent's own command line, if it is given.
-    pub(crate) command: &'a [OsString],
-    pub(crate) cwd: &'a Path,
-    pub(crate) permissions: PermissionMode,
-    pub(crate) add_dirs: &'a [PathBuf],
-    pub(crate) model: Option<&'a str>,
-}
-
-/// The command line of an agent, by name or as given.
+/// The command line of an agent, by name or as given. It gets our own environment.
 pub(crate) async fn agent_command(
     config: &Config,
-    wanted: &Wanted<'_>,
+    wanted: &WantedAgent,
 ) -> Result<AgentCommand, Failure> {
-    let command = |name: String, program: OsString, args: Vec<OsString>| AgentCommand {
-        name,
+    let command = |name: &str, program: OsString, args: Vec<OsString>| AgentCommand {
+        name: name.to_owned(),
         program,
         args,
-        cwd: wanted.cwd.to_owned(),
+        cwd: wanted.cwd.clone(),
         env: bus::Environment::default(),
         is_named: wanted.command.is_empty(),
         manners: Manners::default(),
     };
     if let Some((program, args)) = wanted.command.split_first() {
-        let name = wanted.name.map_or_else(|| name_of(wanted.command), str::to_owned);
-        return Ok(command(name, program.clone(), args.to_vec()));
+        let name = wanted.name.clone().unwrap_or_else(|| name_of(&wanted.command));
+        return Ok(command(&name, program.clone(), args.to_vec()));
     }
-    let Some(name) = wanted.name else {
+    let Some(name) = &wanted.name else {
         return Err(Failure::usage("which agent?")
             .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
     };
-    if name == DEMO {
-        // With a memory of its own, so that going on with a session shows a real resume.
-        let memory = config.home.state.join("demo");
-        make_private_dir(&memory)?;
-        let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
-        return Ok(command(name.to_owned(), own_program()?, args));
-    }
-    if name == NATIVE {
-        let mut args = vec![NATIVE_VERB.into()];
-        args.extend(config.to_args());
-        args.extend(["--state".into(), config.home.state.clone().into()]);
-        for dir in config.home.forbidden().paths() {
-            args.extend(["--forbid".into(), dir.into()]);
+    match agents::find(name, config)? {
+        Agent::Inside(inside) => {
+            Ok(command(name, own_program()?, agents::args_inside(inside, config)?))
         }
-        return Ok(command(name.to_owned(), own_program()?, args));
-    }
-    let catalogue = agents::catalogue(config)?;
-    match catalogue.get(name) {
-        Some(definition) => named(config, wanted, definition).await,
-        None => Err(agents::unknown(name, &catalogue)),
+        Agent::Defined(definition) => named(config, wanted, &definition).await,
     }
 }
 
 /// An agent of the catalogue: itself if it speaks ACP, else its adapter.
 async fn named(
     config: &Config,
-    wanted: &Wanted<'_>,
+    wanted: &WantedAgent,
     definition: &Definition,
 ) -> Result<AgentCommand, Failure> {
     let ready = agents::ready(config, definition).await?;
@@ -94,30 +66,31 @@ async fn named(
             _ => failure,
         }
     };
+    let permissions = runtime_mode(wanted.permissions);
     let values = Values {
         features: ready.features.clone(),
-        permissions: wanted.permissions,
-        directories: wanted.add_dirs.to_vec(),
-        cwd: wanted.cwd.to_owned(),
-        model: wanted.model.map(str::to_owned),
+        permissions,
+        directories: wanted.additional_directories.clone(),
+        cwd: wanted.cwd.clone(),
+        model: wanted.model.clone(),
         ..Values::default()
     };
     // Also for an adapter: what cannot be had is told before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
         let mut env =
-            Machine::here().environment(definition, Some(form), wanted.permissions, &ready.program);
+            Machine::here().environment(definition, Some(form), permissions, &ready.program);
         env.strip.extend(hidden);
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             name,
             program: ready.program.into(),
             args: all,
-            cwd: wanted.cwd.to_owned(),
+            cwd: wanted.cwd.clone(),
             env,
             is_named: true,
             manners: Manners {
-                session_mode: form.permissions.session_modes.get(&wanted.permissions).cloned(),
+                session_mode: form.permissions.session_modes.get(&permissions).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
@@ -151,7 +124,7 @@ async fn named(
         "--form".into(),
         ready.form.to_string().into(),
         "--permissions".into(),
-        wanted.permissions.name().into(),
+        permissions.name().into(),
         "--records".into(),
         config.home.run.join("workers").into(),
         "--scratch".into(),
@@ -168,7 +141,7 @@ async fn named(
         name,
         program: own_program()?,
         args,
-        cwd: wanted.cwd.to_owned(),
+        cwd: wanted.cwd.clone(),
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
         is_named: true,
         manners: Manners { system_prompt, ..Manners::default() },

@@ -26,6 +26,7 @@ mod config_show;
 mod config_user;
 mod control;
 mod daemon_verbs;
+mod demo;
 mod environment;
 mod follow;
 mod format;
@@ -93,7 +94,7 @@ fn main() -> ExitCode {
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
     if first.as_deref().is_some_and(|verb| verb == bootstrap::DEMO_VERB) {
-        return runtime.block_on(demo_agent(args.collect()));
+        return runtime.block_on(demo::serve(args.collect()));
     }
     let cli = Cli::parse_from(cli::words(std::env::args_os()));
     let logging = logging::start(cli.verbose);
@@ -210,20 +211,5 @@ async fn obey(
         Verb::Translate(args) => translate::translate(&args),
         Verb::Bus(args) => bus::dispatch(args, named, config).await,
         Verb::Config(verb) => config::dispatch(&verb, &config),
-    }
-}
-
-async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
-    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        let about = "switchyard demo-agent: the demo agent alone, on stdin and stdout";
-        let _ = format::print(&format!("{about}\n\n{}\n", agent::demo::USAGE));
-        return ExitCode::SUCCESS;
-    }
-    match agent::demo::Options::from_args(&args) {
-        Ok(options) => agent::demo::serve(options).await,
-        Err(why) => {
-            terminal::say(&format!("switchyard demo-agent: {why}"));
-            ExitCode::from(outcome::USAGE)
-        }
     }
 }

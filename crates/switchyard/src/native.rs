@@ -1,5 +1,6 @@
 //! The built-in agent: as a process of its own, and what there is to say about it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,18 +12,25 @@ use agent::native::provider::Provider;
 use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
 use clap::Args;
+use runtimes::catalogue::Inside;
+use runtimes::detect::{Auth, AuthState, Diagnosis, Found, Reason};
+use runtimes::dialect::Model;
 use serde_json::{Value, json};
 use store::SqliteLog;
 use tokio_util::sync::CancellationToken;
+use wire::Category;
 
+use crate::bootstrap::NATIVE_VERB;
 use crate::config::Config;
 use crate::home;
 use crate::outcome::Failure;
-use crate::paint::Paint;
 use crate::signals::Signals;
 use crate::{bootstrap, stdio, terminal};
 
-pub(crate) const NATIVE: &str = "native";
+const NAME: &str = "Built-in agent";
+/// What it can do, in short.
+const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
+                     MCP servers";
 
 /// What whoever starts it knows, and its environment does not say.
 #[derive(Debug, Args)]
@@ -44,7 +52,7 @@ pub(crate) const BY_DAEMON: &str = "--by-daemon";
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, Failure> {
     let Arguments { state, forbidden, by_daemon } = args;
-    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(NATIVE);
+    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(Inside::Native.id());
     let forbidden = match forbidden.is_empty() {
         true => config.home.forbidden(),
         false => home::forbid(forbidden, Vec::new()),
@@ -107,7 +115,7 @@ fn told(failure: Failure) -> native::provider::Failure {
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{message}{hint}");
     terminal::say(&projection::sanitize(&format!("switchyard: {message}")));
-    native::provider::Failure { category: wire::Category::BadInput, message }
+    native::provider::Failure { category: Category::BadInput, message }
 }
 
 fn advice(config: &Config, by_daemon: bool) -> Advice {
@@ -147,149 +155,122 @@ pub(crate) fn check(config: &Config) -> Result<(), Failure> {
     understood(config).map(drop)
 }
 
+/// The command line that serves sessions.
+pub(crate) fn args(config: &Config) -> Vec<OsString> {
+    let mut args = vec![NATIVE_VERB.into()];
+    args.extend(config.to_args());
+    args.extend(["--state".into(), config.home.state.clone().into()]);
+    for dir in config.home.forbidden().paths() {
+        args.extend(["--forbid".into(), dir.into()]);
+    }
+    args
+}
+
 /// What `agents` says about it; asks its endpoints.
-pub(crate) async fn about(config: &Config, by_daemon: bool) -> Value {
-    let run = json!({ "dialect": "acp", "argv": ["switchyard", "native-agent"], "asks": true,
-        "resume": "protocol", "takesImages": true, "takesMcp": true });
-    let mut about = json!({
-        "id": NATIVE, "name": "Built-in agent", "version": env!("CARGO_PKG_VERSION"),
-        "isUsable": false, "auth": { "state": "unknown", "by": "its endpoint decides" },
-        "models": [], "diagnoses": [], "run": run,
-        "modes": native::modes(), "efforts": native::efforts(),
-    });
+pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
+    let auth = |state, by: &str| Auth { state, by: Some(by.to_owned()) };
+    let mut found = Found::inside(Inside::Native, NAME, ["switchyard", NATIVE_VERB]);
+    found.auth = auth(AuthState::Unknown, "its endpoint decides");
+    found.efforts = native::efforts().into_iter().map(str::to_owned).collect();
+    found.run.iter_mut().for_each(|run| run.takes_mcp = true);
+    let mut tell = |name: &str, value: Value| _ = found.more.insert(name.to_owned(), value);
+    tell("modes", json!(native::modes()));
+    tell("tools", TOOLS.split(", ").collect());
     let sandbox = Sandbox::detect(config.file.native.sandbox()).await;
-    about["sandbox"] = json!(match (config.file.native.sandbox(), sandbox.check()) {
+    tell("sandbox", json!(sandbox_in_words(config.file.native.sandbox(), &sandbox)));
+    let servers = config.file.native.mcp.iter().map(|(name, table)| match table.to_spec(name) {
+        Ok(Some(_)) => json!({ "name": name }),
+        Ok(None) => json!({ "name": name, "problem": "switched off" }),
+        Err(error) => json!({ "name": name, "problem": error.to_string() }),
+    });
+    tell("mcpServers", servers.collect());
+    let models = match resolve(config) {
+        Ok(setup) => {
+            let context = config.file.native.context(&setup);
+            let names: Vec<&str> = context.tools.names().collect();
+            if !names.is_empty() {
+                tell("contextTools", json!(names));
+            }
+            Models::new(setup, CANDIDATES.to_vec()).advising(advice(config, by_daemon))
+        }
+        Err(failure) => {
+            let (message, remedy) = failure.into_words();
+            let reason = Reason::Inside("bad_configuration");
+            found.diagnoses = vec![Diagnosis::new(reason, message, remedy.unwrap_or_default())];
+            return found;
+        }
+    };
+    let ready = match models.ready().await {
+        Ok(ready) => ready,
+        Err(failure) => {
+            found.auth = auth(AuthState::Missing, "no endpoint");
+            found.diagnoses = vec![diagnosis(&failure)];
+            return found;
+        }
+    };
+    let default = ready.providers.first();
+    let name = default.map_or("", Provider::name);
+    let mut failures = ready.failures.clone();
+    if let Some(silent) = default.filter(|provider| !provider.lists_models())
+        && let Err(failure) = silent.answers().await
+    {
+        failures.push((name.to_owned(), failure));
+    }
+    let trouble = failures.iter().find(|(failed, _)| failed == name);
+    let trouble = trouble.map(|(_, failure)| failure);
+    found.is_usable = trouble.is_none();
+    found.auth = match trouble {
+        None => auth(AuthState::Ok, "its endpoint answers"),
+        Some(failure) if failure.category == Category::Auth => {
+            auth(AuthState::Missing, "its endpoint wants another key")
+        }
+        Some(_) => auth(AuthState::Unknown, "its endpoint does not answer"),
+    };
+    let endpoints = ready.providers.all().iter().map(|provider| {
+        let endpoint = provider.endpoint();
+        json!({
+            "name": provider.name(), "base": endpoint.shown_base(),
+            "key": endpoint.key_name, "isKeySet": endpoint.key.is_some(),
+        })
+    });
+    tell("endpoints", endpoints.collect());
+    let model = ready.providers.default_id(&ready.offers);
+    let is_listed = ready
+        .offers
+        .iter()
+        .any(|offer| offer.id == model || offer.id.strip_suffix(":latest") == Some(model.as_str()));
+    found.diagnoses = failures.iter().map(|(_, failure)| diagnosis(failure)).collect();
+    if trouble.is_none() && !is_listed && !ready.offers.is_empty() {
+        let message = format!("the endpoint does not list the model `{model}`");
+        let reason = Reason::Inside("model_unavailable");
+        found.diagnoses.push(Diagnosis::new(reason, message, ""));
+    }
+    found.default_model = Some(model);
+    let models = ready.offers.iter().map(|offer| Model {
+        id: offer.id.clone(),
+        name: offer.model.name.clone(),
+        context: offer.model.context,
+        ..Model::default()
+    });
+    found.models = models.collect();
+    found.notes = ready.found.iter().chain(&ready.picked).cloned().collect();
+    found
+}
+
+fn sandbox_in_words(mode: sandbox::Mode, sandbox: &Sandbox) -> String {
+    match (mode, sandbox.check()) {
         (sandbox::Mode::Off, _) => "off".to_owned(),
         (sandbox::Mode::Workspace { network }, Ok(())) => {
             let network = if network { "with network" } else { "no network" };
             format!("on, only the session's directories can be written, {network}")
         }
         (_, Err(refused)) => format!("on, but commands cannot run: {refused}"),
-    });
-    let servers = config.file.native.mcp.iter().map(|(name, table)| match table.to_spec(name) {
-        Ok(Some(_)) => json!({ "name": name }),
-        Ok(None) => json!({ "name": name, "problem": "switched off" }),
-        Err(error) => json!({ "name": name, "problem": error.to_string() }),
-    });
-    about["mcpServers"] = servers.collect();
-    let models = match resolve(config) {
-        Ok(setup) => {
-            let context = config.file.native.context(&setup);
-            let names: Vec<&str> = context.tools.names().collect();
-            if !names.is_empty() {
-                about["contextTools"] = json!(names);
-            }
-            Models::new(setup, CANDIDATES.to_vec()).advising(advice(config, by_daemon))
-        }
-        Err(failure) => {
-            about["diagnoses"] =
-                json!([{ "reason": "bad_configuration", "message": failure.to_string() }]);
-            return about;
-        }
-    };
-    match models.ready().await {
-        Ok(ready) => {
-            let default = ready.providers.first();
-            let name = default.map_or("", Provider::name);
-            let mut failures = ready.failures.clone();
-            if let Some(silent) = default.filter(|provider| !provider.lists_models())
-                && let Err(failure) = silent.answers().await
-            {
-                failures.push((name.to_owned(), failure));
-            }
-            let trouble = failures.iter().find(|(failed, _)| failed == name);
-            let trouble = trouble.map(|(_, failure)| failure);
-            about["isUsable"] = json!(trouble.is_none());
-            about["auth"] = match trouble {
-                None => json!({ "state": "ok", "by": "its endpoint answers" }),
-                Some(failure) if failure.category == wire::Category::Auth => {
-                    json!({ "state": "missing", "by": "its endpoint wants another key" })
-                }
-                Some(_) => json!({ "state": "unknown", "by": "its endpoint does not answer" }),
-            };
-            let endpoints = ready.providers.all().iter().map(|provider| {
-                let endpoint = provider.endpoint();
-                json!({
-                    "name": provider.name(), "base": endpoint.shown_base(),
-                    "key": endpoint.key_name, "isKeySet": endpoint.key.is_some(),
-                })
-            });
-            about["endpoints"] = endpoints.collect();
-            let model = ready.providers.default_id(&ready.offers);
-            let is_listed = ready.offers.iter().any(|offer| {
-                offer.id == model || offer.id.strip_suffix(":latest") == Some(model.as_str())
-            });
-            about["defaultModel"] = json!(model);
-            let models = ready.offers.iter().map(|offer| {
-                json!({ "id": offer.id, "name": offer.model.name, "context": offer.model.context })
-            });
-            about["models"] = models.collect();
-            let failures = failures.iter().map(
-                |(_, failure)| json!({ "reason": failure.category, "message": failure.message }),
-            );
-            let mut diagnoses: Vec<Value> = failures.collect();
-            if trouble.is_none() && !is_listed && !ready.offers.is_empty() {
-                let message = format!("the endpoint does not list the model `{model}`");
-                diagnoses.push(json!({ "reason": "model_unavailable", "message": message }));
-            }
-            about["diagnoses"] = json!(diagnoses);
-            about["notes"] = ready.found.iter().chain(&ready.picked).cloned().collect();
-        }
-        Err(failure) => {
-            about["auth"] = json!({ "state": "missing", "by": "no endpoint" });
-            about["diagnoses"] =
-                json!([{ "reason": failure.category, "message": failure.message }]);
-        }
     }
-    about
 }
 
-/// The same for people.
-pub(crate) fn describe(about: &Value, paint: Paint) -> String {
-    let words = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let mut lines = vec![format!("{}  {}", paint.strong(NATIVE), words(&about["name"]))];
-    for endpoint in about["endpoints"].as_array().into_iter().flatten() {
-        let (base, name) = (words(&endpoint["base"]), words(&endpoint["name"]));
-        lines.push(format!("  endpoint   {base} ({name})"));
-        let is_set = if endpoint["isKeySet"] == true { "set" } else { "not set" };
-        lines.push(format!("  key        {} ({is_set})", words(&endpoint["key"])));
-    }
-    for note in about["notes"].as_array().into_iter().flatten() {
-        lines.push(format!("             {}", words(note)));
-    }
-    if about["isUsable"] == true {
-        lines.push(format!("  model      {}", words(&about["defaultModel"])));
-        let models: Vec<String> = about["models"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|model| match model["context"].as_u64() {
-                Some(context) => format!("{} ({context} tokens)", words(&model["id"])),
-                None => words(&model["id"]),
-            })
-            .collect();
-        lines.push(format!("  offers     {}", models.join("\n             ")));
-    }
-    lines.push(
-        "  can do     read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
-         MCP servers"
-            .to_owned(),
-    );
-    if let Some(tools) = about["contextTools"].as_array() {
-        let names: Vec<String> = tools.iter().map(words).collect();
-        lines.push(format!("  context    {}", names.join(", ")));
-    }
-    lines.push("  modes      ask, code, plan, auto".to_owned());
-    lines.push(format!("  sandbox    {}", words(&about["sandbox"])));
-    for server in about["mcpServers"].as_array().into_iter().flatten() {
-        let problem = server["problem"].as_str().map_or_else(String::new, |p| format!(": {p}"));
-        lines.push(format!("  MCP server {}{problem}", words(&server["name"])));
-    }
-    for diagnosis in about["diagnoses"].as_array().into_iter().flatten() {
-        for (n, line) in words(&diagnosis["message"]).lines().enumerate() {
-            let head = if n == 0 { "  problem    " } else { "             " };
-            lines.push(paint.bad(&format!("{head}{line}")));
-        }
-    }
-    lines.join("\n") + "\n"
+/// Its failures say what to do in a line of its own.
+fn diagnosis(failure: &native::provider::Failure) -> Diagnosis {
+    let message = failure.message.as_str();
+    let (message, remedy) = message.split_once("\nhint: ").unwrap_or((message, ""));
+    Diagnosis::new(Reason::Inside(failure.category.as_str()), message, remedy)
 }

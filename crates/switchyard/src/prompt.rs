@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use projection::sanitize_line;
-use runtimes::catalogue::{BUILT_IN, Catalogue};
+use runtimes::catalogue::{Catalogue, Inside};
 use serde_json::{Value, json};
 
 use crate::agents;
 use crate::cli::RunArgs;
-use crate::native::NATIVE;
 use crate::outcome::Failure;
 use crate::terminal;
 
@@ -201,14 +200,15 @@ fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     match (&args.words[..], args.command.is_empty()) {
         ([word], true) if elsewhere.is_none() && args.session.is_none() => {
             let shipped = Catalogue::shipped().ok();
-            let is_agent = BUILT_IN.contains(&word.as_str())
-                || shipped.as_ref().is_some_and(|shipped| shipped.get(word).is_some());
+            let native = Inside::Native.id();
+            let is_agent =
+                shipped.as_ref().is_some_and(|shipped| shipped.names().any(|name| name == word));
             let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
             let meant = shipped.as_ref().and_then(|shipped| agents::nearest(word, shipped));
             let (agent, prompt) = match (is_agent, meant) {
                 (true, _) => (word.as_str(), "say hello"),
                 (false, Some(meant)) => (meant, "say hello"),
-                (false, None) => (NATIVE, word.as_str()),
+                (false, None) => (native, word.as_str()),
             };
             let message = match (is_agent, is_name) {
                 (true, _) => format!("what is `{word}` to do?"),
@@ -225,7 +225,7 @@ fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
             };
             Err(Failure::usage(message).hint(format!(
                 "{question}switchyard run AGENT PROMPT, for example: switchyard run {agent} \"{prompt}\" \
-                 (`switchyard agents` lists them; {NATIVE} is built in)"
+                 (`switchyard agents` lists them; {native} is built in)"
             )))
         }
         ([prompt], _) => Ok((elsewhere, prompt)),

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use crate::cli::{Format, RunArgs};
 use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
-use crate::native::NATIVE;
 use crate::outcome::{self, Failure};
 use crate::prompt::{self, Prompt};
 use crate::reach::{Daemon, Running};
@@ -27,10 +26,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
     // Whether everything that is to be sent along is there.
     Prompt::new("", &args.attach)?;
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
-        crate::agents::check(agent, &config)?;
-        if agent == NATIVE {
-            crate::native::check(&config)?;
-        }
+        crate::agents::find(agent, &config)?.check(&config)?;
     }
     let mut messages = args.stdin.then(Messages::from_stdin);
     let text = match (&mut messages, word) {

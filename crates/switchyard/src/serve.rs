@@ -195,9 +195,7 @@ fn ready(desk: &Desk) -> Vec<WarmPool> {
 
 /// The daemon's counters.
 fn counted(config: &Config) -> Result<Metrics, Failure> {
-    let agents = crate::agents::catalogue(config)?;
-    let names = agents.iter().map(|agent| agent.id.clone());
-    Ok(Metrics::new(names.chain(runtimes::catalogue::BUILT_IN.map(str::to_owned))))
+    Ok(Metrics::new(crate::agents::catalogue(config)?.ids()))
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.

@@ -8,9 +8,6 @@ use crate::effect::Effect;
 use crate::info::{AgentInfo, Choosable, SessionInfo};
 use crate::picker::{Entry, Picker, Picks};
 
-/// The built-in agent.
-const NATIVE: &str = "native";
-
 impl State {
     pub(super) fn pick_session(&mut self) -> Vec<Effect> {
         self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Session)));
@@ -136,8 +133,8 @@ impl State {
             let version = agent.version.as_deref().unwrap_or_default();
             Entry::new(&agent.id, &format!("{}  {name}", agent.id), version)
         };
-        // The built-in agent is always there; what it lacks is said, not hidden.
-        let blocked = found.iter().filter(|agent| agent.id == NATIVE).filter_map(|agent| {
+        // What is built in is always there; what it lacks is said, not hidden.
+        let blocked = found.iter().filter(|agent| agent.is_built_in).filter_map(|agent| {
             let about = agent.obstacle()?;
             Some(Entry { is_blocked: true, about, ..entry(&agent) })
         });

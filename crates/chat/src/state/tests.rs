@@ -278,6 +278,7 @@ fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
     let agent = |id: &str, is_usable, message: &str| AgentInfo {
         id: id.into(),
         is_usable,
+        is_built_in: id == "native",
         diagnoses: vec![crate::info::Diagnosis { message: message.into() }],
         ..AgentInfo::default()
     };

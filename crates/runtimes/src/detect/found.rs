@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use crate::catalogue::Inside;
 use crate::definition::{Definition, Form, PromptBy, ResumeStyle};
 use crate::dialect::{Model, PermissionMode};
 
 /// One agent, as detection found it. Serialises to what `--json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
     pub id: String,
@@ -46,14 +48,20 @@ pub struct Found {
     /// What to type to log in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub install: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs: Option<String>,
     pub notes: Vec<String>,
     /// The user's own, or changed by the user.
     pub is_own: bool,
+    /// It is inside this binary.
+    pub is_built_in: bool,
     /// Everything came from the cache; no probe was run.
     pub is_cached: bool,
+    /// What is told of this agent alone.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 impl Found {
@@ -61,33 +69,43 @@ impl Found {
         Self {
             id: definition.id.clone(),
             name: definition.name.clone(),
-            is_usable: false,
-            path: None,
-            found_by: None,
-            version: None,
             live_versions: definition.version.live.clone(),
-            features: Vec::new(),
-            auth: Auth::default(),
-            models: Vec::new(),
-            models_from: ModelsFrom::Nobody,
             default_model: definition.models.default.clone(),
             efforts: definition.reasoning.efforts.clone(),
-            run: None,
-            passed_over: Vec::new(),
-            diagnoses: Vec::new(),
-            unfinished: Vec::new(),
             login: definition.auth.login.clone(),
             install: definition.install.clone(),
             docs: definition.docs.clone(),
             notes: definition.notes.clone(),
             is_own: definition.is_own,
-            is_cached: false,
+            ..Self::default()
+        }
+    }
+
+    /// An agent inside this binary, which it starts with `argv`; the rest is still to be told.
+    pub fn inside(agent: Inside, name: &str, argv: [&str; 2]) -> Self {
+        let run = Run {
+            dialect: "acp".to_owned(),
+            argv: argv.map(str::to_owned).into(),
+            resume: ResumeStyle::Protocol,
+            prompt_by: PromptBy::Acp,
+            asks: true,
+            modes: PermissionMode::ALL.into(),
+            takes_images: true,
+            ..Run::default()
+        };
+        Self {
+            id: agent.id().to_owned(),
+            name: name.to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            run: Some(run),
+            is_built_in: true,
+            ..Self::default()
         }
     }
 
     /// Its program is there, whether it works or not.
     pub fn is_installed(&self) -> bool {
-        self.path.is_some()
+        self.path.is_some() || self.is_built_in
     }
 
     /// The form of `definition` that was chosen.
@@ -126,7 +144,7 @@ pub enum AuthState {
     Unknown,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelsFrom {
     /// Its listing command.
@@ -134,11 +152,12 @@ pub enum ModelsFrom {
     Acp,
     /// The definition; the CLI was not asked or did not say.
     Known,
+    #[default]
     Nobody,
 }
 
 /// How an agent would be run, with placeholders where a session fills something in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
     /// Which of the definition's forms.
@@ -184,17 +203,13 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(super) fn new(
-        reason: Reason,
-        message: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
+    pub fn new(reason: Reason, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { reason, message: message.into(), remedy: remedy.into() }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "&'static str")]
 pub enum Reason {
     NotOnPath,
     NotExecutable,
@@ -204,6 +219,14 @@ pub enum Reason {
     UntestedVersion,
     AuthMissing,
     AuthUnknown,
+    /// What the agent inside this binary calls it.
+    Inside(&'static str),
+}
+
+impl From<Reason> for &'static str {
+    fn from(reason: Reason) -> Self {
+        reason.name()
+    }
 }
 
 impl Reason {
@@ -217,6 +240,7 @@ impl Reason {
             Self::UntestedVersion => "untested-version",
             Self::AuthMissing => "auth-missing",
             Self::AuthUnknown => "auth-unknown",
+            Self::Inside(name) => name,
         }
     }
 }

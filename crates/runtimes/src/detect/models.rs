@@ -68,6 +68,7 @@ fn codex_model(model: &Value) -> Option<Model> {
             .filter_map(|level| level["effort"].as_str().or(level.as_str()))
             .map(str::to_owned)
             .collect(),
+        ..Model::default()
     })
 }
 
@@ -125,7 +126,7 @@ fn model(one: &Value, id: &str) -> Option<Model> {
         id: text(id)?,
         name: text("name"),
         description: text("description"),
-        efforts: Vec::new(),
+        ..Model::default()
     })
 }
 

@@ -23,8 +23,6 @@ use crate::problem::{Problem, kinds};
 /// A list is answered after this, with what has been found by then.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const KEEPALIVE: Duration = Duration::from_secs(15);
-/// The agent inside the binary: taken when there is no other.
-const BUILT_IN: &str = "demo";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
@@ -103,10 +101,10 @@ impl Runs {
         let read = |one: &wire::Json| one.read::<Value>().ok();
         let mut usable: Vec<Value> = found.borrow().agents.iter().filter_map(read).collect();
         usable.retain(|one| one["isUsable"] == true);
-        // They are found in no order.
+        // They are found in no order. The demo agent is taken when there is no other.
         let rank = |one: &Value| {
             let id = one["id"].as_str().unwrap_or_default().to_owned();
-            (id == BUILT_IN, one["auth"]["state"] != "ok", id)
+            (one["isDemo"] == true, one["auth"]["state"] != "ok", id)
         };
         usable.sort_by_key(rank);
         let first = usable.first().and_then(|one| one["id"].as_str());

@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
-use runtimes::catalogue::BUILT_IN;
+use sessions::desk::WantedAgent;
 
 use super::file::BusFile;
 use super::listener::{Listener, Place};
 use super::pool_table::{PoolEntry, Work};
 use super::units::show_bytes;
+use crate::bootstrap;
 use crate::config::Config;
-use crate::launching::{Wanted, agent_command};
+use crate::launching::agent_command;
 use crate::outcome::{ERROR, Failure};
-use crate::{agents, bootstrap};
 
 /// No conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
@@ -195,15 +195,11 @@ pub(super) async fn launch(
             launch
         }
         Work::Agent { name, permissions } => {
-            check_known(pool.name(), name, config)?;
-            let mode = permissions.unwrap_or(config.file.permissions.mode());
-            let wanted = Wanted {
-                name: Some(name),
-                command: &[],
-                cwd: &cwd,
-                permissions: bootstrap::runtime_mode(mode),
-                add_dirs: &[],
-                model: None,
+            let wanted = WantedAgent {
+                name: Some(name.clone()),
+                cwd: cwd.clone(),
+                permissions: permissions.unwrap_or(config.file.permissions.mode()),
+                ..WantedAgent::default()
             };
             let found = agent_command(config, &wanted).await;
             let command = found.map_err(|failure| Problem::of_agent(pool.name(), failure))?;
@@ -218,17 +214,6 @@ pub(super) async fn launch(
     launch.records_dir = Some(config.home.run.join("workers"));
     launch.cgroups = config.file.workers.cgroups;
     Ok(launch)
-}
-
-fn check_known(pool: &str, agent: &str, config: &Config) -> Result<(), Problem> {
-    let catalogue =
-        agents::catalogue(config).map_err(|failure| Problem::of_agent(pool, failure))?;
-    match BUILT_IN.contains(&agent) || catalogue.get(agent).is_some() {
-        true => Ok(()),
-        false => Err(Problem::new(format!("pool `{pool}`: there is no agent `{agent}`")).hint(
-            "`switchyard agents list --all` shows those there are; anything else is run by `command`",
-        )),
-    }
 }
 
 fn set_env(env: &mut Environment, pool: &PoolEntry) {
@@ -266,10 +251,17 @@ impl Problem {
 
     fn of_agent(pool: &str, failure: Failure) -> Self {
         let (message, hint) = failure.into_words();
-        // Elsewhere the mode is a flag.
-        let hint = hint.map(|hint| match hint.contains("--permissions") {
-            true => "choose one with `permissions` in the pool".to_owned(),
-            false => hint,
+        let hint = hint.map(|hint| match () {
+            // Elsewhere the mode is a flag, and a command stands behind the other words.
+            () if hint.contains("--permissions") => {
+                "choose one with `permissions` in the pool".to_owned()
+            }
+            () if hint.contains("after `--`") => {
+                "`switchyard agents list --all` shows those there \
+                                                 are; anything else is run by `command`"
+                    .to_owned()
+            }
+            () => hint,
         });
         Self { message: format!("pool `{pool}`: {message}"), hint }
     }

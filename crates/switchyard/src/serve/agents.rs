@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use runtimes::catalogue::Inside;
 use sessions::desk::{Agents, WantedAgent};
 use sessions::host::AgentCommand;
 use tokio::sync::mpsc;
@@ -10,10 +11,9 @@ use wire::Fault;
 use wire::Json;
 
 use crate::agents;
-use crate::bootstrap;
 use crate::config::Config;
-use crate::launching::{Wanted, agent_command};
-use crate::native::{BY_DAEMON, NATIVE};
+use crate::launching::agent_command;
+use crate::native::BY_DAEMON;
 
 /// Agents that are told before somebody listens.
 const MAX_WAITING: usize = 16;
@@ -32,18 +32,10 @@ impl Catalogued {
 #[async_trait]
 impl Agents for Catalogued {
     async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
-        let asked = Wanted {
-            name: wanted.name.as_deref(),
-            command: &wanted.command,
-            cwd: &wanted.cwd,
-            permissions: bootstrap::runtime_mode(wanted.permissions),
-            add_dirs: &wanted.additional_directories,
-            model: wanted.model.as_deref(),
-        };
-        let command = agent_command(&self.config, &asked).await;
+        let command = agent_command(&self.config, wanted).await;
         let mut command = command.map_err(|failure| failure.fault())?;
-        let is_native = wanted.command.is_empty() && wanted.name.as_deref() == Some(NATIVE);
-        if is_native && wanted.env.is_none() {
+        let inside = wanted.name.as_deref().filter(|_| wanted.command.is_empty());
+        if inside.and_then(Inside::named) == Some(Inside::Native) && wanted.env.is_none() {
             command.args.push(BY_DAEMON.into());
         }
         if let Some(env) = &wanted.env {
@@ -62,9 +54,9 @@ impl Agents for Catalogued {
         let config = self.config.clone();
         task::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
-            let native = crate::native::about(&config, true).await;
-            for built_in in [native, crate::agents_verbs::demo_json()] {
-                if sender.send(Json::of(&built_in)).await.is_err() {
+            for inside in Inside::ALL {
+                let found = agents::found_inside(inside, &config, true).await;
+                if sender.send(Json::of(&found)).await.is_err() {
                     return;
                 }
             }

@@ -16,7 +16,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 use client::{Answering, Client};
 use http_body_util::{BodyExt as _, Full};
-use runtimes::catalogue::BUILT_IN;
+use runtimes::catalogue::Inside as InsideAgent;
 use server::daemon::{Daemon, Inside, sessions_router};
 use server::guard::{Guard, Guarded};
 use server::limits::HttpLimits;
@@ -91,7 +91,7 @@ impl InsideDaemon {
     ) -> Result<Self, Failure> {
         let wanted = config.file.serve.with(&ServeArgs::default());
         // Nobody reads them here.
-        let metrics = Metrics::new(BUILT_IN.map(str::to_owned));
+        let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
         let daemon =
             assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
         let tokens = Tokens::unread(&config.home.state)?;

@@ -216,5 +216,6 @@ fn model_of(model: &Value) -> Option<Model> {
         name: text("displayName"),
         description: text("description"),
         efforts: efforts.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
+        ..Model::default()
     })
 }

@@ -195,6 +195,7 @@ fn read_model(model: &Value) -> Option<Model> {
         efforts: efforts
             .filter_map(|effort| effort["reasoningEffort"].as_str().map(str::to_owned))
             .collect(),
+        ..Model::default()
     })
 }
 

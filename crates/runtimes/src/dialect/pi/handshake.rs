@@ -253,8 +253,8 @@ impl Known {
         Model {
             id: self.full_id(),
             name: self.name.clone(),
-            description: None,
             efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),
+            ..Model::default()
         }
     }
 }
