@@ -1,6 +1,7 @@
 //! Why a request came to nothing.
 
 use serde::Deserialize;
+use wire::Category;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -35,6 +36,13 @@ pub struct Refusal {
     pub remedy: Option<String>,
     /// The process that has what was asked for.
     pub process: Option<u32>,
+}
+
+impl Refusal {
+    /// What kind of thing went wrong, where an agent is at fault or the request is.
+    pub fn category(&self) -> Option<Category> {
+        Category::named(&self.slug.replace('-', "_"))
+    }
 }
 
 impl ClientError {

@@ -12,7 +12,7 @@ use crate::agents::{self, Agent};
 use crate::bootstrap;
 use crate::cli::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
-use crate::format::print;
+use crate::format::{print, word};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
@@ -29,11 +29,7 @@ pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCod
     };
     let mut signals = Signals::listen()?;
     tokio::select! {
-        // As with any filter whose reader has had enough.
-        looked = looking => match looked {
-            Err(failure) if failure.is_broken_pipe() => Ok(ExitCode::SUCCESS),
-            looked => looked,
-        },
+        looked = looking => looked,
         code = signals.next() => {
             // Their keepers end the probes when we are gone.
             bootstrap::scratch(&config).clear();
@@ -87,7 +83,7 @@ impl Look<'_> {
         print(&header(paint))?;
         let found = self
             .all(|found| match all || found.is_installed() || is_trouble(found) {
-                true => Ok(print(&row(found, paint))?),
+                true => print(&row(found, paint)),
                 false => Ok(()),
             })
             .await?;
@@ -309,28 +305,23 @@ fn describe_run(run: &Run, line: &mut impl FnMut(&str, &str)) {
     line("strips", &run.env_stripped.join(" "));
 }
 
-/// The word that an enum serialises to.
-fn word(value: &impl serde::Serialize) -> String {
-    json!(value).as_str().unwrap_or_default().to_owned()
-}
-
 /// What agents inside this binary tell beside what is told of all.
 fn describe_more(more: &Map<String, Value>, line: &mut impl FnMut(&str, &str)) {
     let all = |name: &str| more.get(name).and_then(Value::as_array).into_iter().flatten();
-    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let words = |name: &str| all(name).map(word).collect::<Vec<_>>().join(", ");
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let words = |name: &str| all(name).map(text).collect::<Vec<_>>().join(", ");
     for endpoint in all("endpoints") {
         let is_set = if endpoint["isKeySet"] == true { "set" } else { "not set" };
-        line("endpoint", &format!("{} ({})", word(&endpoint["base"]), word(&endpoint["name"])));
-        line("key", &format!("{} ({is_set})", word(&endpoint["key"])));
+        line("endpoint", &format!("{} ({})", text(&endpoint["base"]), text(&endpoint["name"])));
+        line("key", &format!("{} ({is_set})", text(&endpoint["key"])));
     }
     line("can do", &words("tools"));
     line("context", &words("contextTools"));
-    let modes: Vec<String> = all("modes").map(|mode| word(&mode["id"])).collect();
+    let modes: Vec<String> = all("modes").map(|mode| text(&mode["id"])).collect();
     line("modes", &modes.join(", "));
-    line("sandbox", &more.get("sandbox").map(word).unwrap_or_default());
+    line("sandbox", &more.get("sandbox").map(text).unwrap_or_default());
     for server in all("mcpServers") {
         let problem = server["problem"].as_str().map_or_else(String::new, |p| format!(": {p}"));
-        line("MCP server", &format!("{}{problem}", word(&server["name"])));
+        line("MCP server", &format!("{}{problem}", text(&server["name"])));
     }
 }

@@ -19,7 +19,7 @@ use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
 use crate::follow::{LogView, Questions};
 use crate::format::{Formatter, TextOptions};
-use crate::outcome::{ERROR, Failure, INTERRUPTED};
+use crate::outcome::{self, ERROR, Failure};
 use crate::prompt::Prompt;
 use crate::reach::{Daemon, Running};
 use crate::serve::inside::InsideOptions;
@@ -207,12 +207,8 @@ impl View {
 
     /// As that of `run`, where nobody sits at a terminal.
     fn exit_code(&self) -> u8 {
-        match self.stop {
-            _ if self.has_terminal => 0,
-            Some(StopReason::Error) => ERROR,
-            Some(StopReason::Cancelled) => INTERRUPTED,
-            _ => 0,
-        }
+        let stop = self.stop.as_ref().filter(|_| !self.has_terminal);
+        stop.map_or(0, |stop| outcome::of_turn(stop, false, false))
     }
 
     /// A line is the answer to the oldest question, or the next prompt.

@@ -1,8 +1,5 @@
 //! `switchyard sessions audit`: who allowed what, when and by which rule.
 
-use std::io::Write;
-
-use anyhow::Context;
 use client::encoded;
 use projection::sanitize_line;
 use serde::Deserialize;
@@ -13,7 +10,8 @@ use wire::{Json, Millis};
 use crate::cli::{AuditArgs, AuditFormat, parse_duration};
 use crate::outcome::Failure;
 use crate::reach::Daemon;
-use crate::{bootstrap, format, terminal};
+use crate::sessions_verbs::Output;
+use crate::{bootstrap, terminal};
 
 pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
     let mut query = "limit=1000".to_owned();
@@ -24,29 +22,17 @@ pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failu
     query.extend(args.since.map(|since| format!("&since={}", since.0)));
     query.extend(args.until.map(|until| format!("&until={}", until.0)));
     query.extend(session.map(|session| format!("&session={session}")));
-    let Some(path) = &args.output else {
-        return match write_all(daemon, &query, args.format, format::print).await {
-            // `… | head` has seen enough.
-            Err(failure) if failure.is_broken_pipe() => Ok(()),
-            written => written,
-        };
-    };
-    let context = || format!("cannot write {}", path.display());
-    let file = crate::sessions_verbs::create_private(path).with_context(context)?;
-    let mut file = std::io::BufWriter::new(file);
-    let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
-    write_all(daemon, &query, args.format, write).await?;
-    file.flush().with_context(context)?;
-    file.get_ref().sync_all().with_context(context)?;
-    Ok(())
+    let mut output = Output::open(args.output.as_deref())?;
+    write_all(daemon, &query, args.format, &mut output).await?;
+    output.finish()
 }
 
 /// Writes page by page: an audit of years must not be held in memory.
-async fn write_all<E: Into<Failure>>(
+async fn write_all(
     daemon: &Daemon,
     query: &str,
     format: AuditFormat,
-    mut write: impl FnMut(&str) -> Result<(), E>,
+    output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -55,7 +41,7 @@ async fn write_all<E: Into<Failure>>(
         next_cursor: Option<String>,
     }
     if format == AuditFormat::Csv {
-        write(&audit::csv_header()).map_err(Into::into)?;
+        output.write(&audit::csv_header())?;
     }
     let (mut n_rows, mut cursor) = (0, String::new());
     loop {
@@ -67,7 +53,7 @@ async fn write_all<E: Into<Failure>>(
             AuditFormat::Csv => row.to_csv(),
         };
         let text: String = page.rows.iter().map(show).collect();
-        write(&text).map_err(Into::into)?;
+        output.write(&text)?;
         let Some(next) = page.next_cursor else { break };
         cursor = format!("&cursor={}", encoded(&next));
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::cli_bus::{BusArgs, BusVerb, StatusForm};
+use crate::cli_bus::{BusArgs, BusVerb};
 use crate::config::Config;
 use crate::format::print;
 use crate::outcome::Failure;
@@ -48,12 +48,12 @@ pub(crate) async fn dispatch(
     let which = Which { file: file.clone(), pid };
     match verb {
         Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
-        Some(BusVerb::Status(form)) => {
+        Some(BusVerb::Status { json, prometheus }) => {
             let status = control::send(&config.home.run, &which, &Order::Status).await?;
-            print(&match form.form() {
-                StatusForm::Text => status::text(&status, Paint::on_stdout()),
-                StatusForm::Json => format!("{status:#}\n"),
-                StatusForm::Prometheus => status::prometheus(&status),
+            print(&match (json, prometheus) {
+                (true, _) => format!("{status:#}\n"),
+                (false, true) => status::prometheus(&status),
+                (false, false) => status::text(&status, Paint::on_stdout()),
             })?;
             Ok(ExitCode::SUCCESS)
         }

@@ -5,20 +5,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use chat::{ChatError, Left, Start, Wanted};
+use chat::{ChatError, Start, Wanted};
 use serde_json::{Map, Value, json};
-use sessions::permission::Policy;
+use sessions::permission::{Mode, Policy};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli_chat::ChatArgs;
 use crate::config::Config;
+use crate::format::members;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
 use crate::reach::{Daemon, Running};
 use crate::serve::inside::InsideOptions;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{agents, allowance, bootstrap, environment, terminal};
-use wire::event::StopReason;
+use crate::{agents, bootstrap, environment, terminal};
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -81,20 +81,14 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     }
     match (code.load(Ordering::Relaxed), left.limit) {
         (0, _) if is_full => Ok(ExitCode::SUCCESS),
-        (0, Some(limit)) if left.was_cut_by_denial => Err(allowance::nobody_to_ask(limit)),
-        (0, _) => Ok(ExitCode::from(exit_code(&left))),
+        (0, Some(limit)) if left.was_cut_by_denial => Err(Failure::at_limit(limit)),
+        (0, _) => {
+            let of_turn = |stop| outcome::of_turn(stop, left.was_cut_by_denial, left.was_denied);
+            // Whoever was denied something before any turn ended was denied it all the same.
+            let usual = if left.was_denied { outcome::DENIED } else { 0 };
+            Ok(ExitCode::from(left.stop.as_ref().map_or(usual, of_turn)))
+        }
         (code, _) => Ok(ExitCode::from(code)),
-    }
-}
-
-/// As that of `run`.
-fn exit_code(left: &Left) -> u8 {
-    match &left.stop {
-        Some(StopReason::Error) => outcome::ERROR,
-        Some(StopReason::Cancelled) if left.was_cut_by_denial => outcome::DENIED,
-        Some(StopReason::Cancelled) => outcome::INTERRUPTED,
-        _ if left.was_denied => outcome::DENIED,
-        _ => 0,
     }
 }
 
@@ -133,22 +127,14 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
 
 /// What new sessions get, as the API names it.
 fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
-    let mut order = Map::new();
-    let wishes = [("model", &args.model), ("effort", &args.effort), ("mode", &args.mode)];
-    for (name, wanted) in wishes.into_iter().chain([("systemPrompt", &args.system_prompt)]) {
-        if let Some(wanted) = wanted {
-            order.insert(name.to_owned(), json!(wanted));
-        }
-    }
-    let options = args.options.by_id();
-    if !options.is_empty() {
-        order.insert("options".to_owned(), json!(options));
-    }
-    order.insert("additionalDirectories".to_owned(), json!(args.agent.add_dirs()?));
-    order.insert("limits".to_owned(), json!(args.limits.limits()));
-    if let Some(mode) = args.permissions {
-        order.insert("permissions".to_owned(), json!(sessions::permission::Mode::from(mode)));
-    }
+    let mut order = members(&args.wishes.wishes());
+    let more = [
+        ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
+        ("additionalDirectories", Some(json!(args.agent.add_dirs()?))),
+        ("limits", Some(json!(args.limits.limits()))),
+        ("permissions", args.permissions.map(|mode| json!(Mode::from(mode)))),
+    ];
+    order.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(order)
 }
 

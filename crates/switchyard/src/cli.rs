@@ -6,11 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::allowance::LimitArgs;
-use crate::bootstrap;
-use crate::cli_options::OptionArgs;
-use crate::cli_permissions::{PermissionArgs, PermissionMode};
-use crate::outcome::Failure;
+use crate::cli_session::{AgentArgs, LimitArgs, PermissionArgs, PermissionMode, WishArgs};
 
 /// Options of every command stand behind its own.
 const EVERYWHERE: &str = "Global options";
@@ -138,20 +134,11 @@ pub(crate) struct RunArgs {
     /// Cancel the turn after this long, e.g. 90s or 10m; without it a turn may take its time
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Model to use, as the agent names it
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// Reasoning effort, as the agent names it
-    #[arg(long)]
-    pub(crate) effort: Option<String>,
+    #[command(flatten)]
+    pub(crate) wishes: WishArgs,
     /// Instructions that the agent gets before the first prompt of a session
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     pub(crate) system_prompt: Option<String>,
-    /// Mode of the agent, as the agent names it
-    #[arg(long)]
-    pub(crate) mode: Option<String>,
-    #[command(flatten)]
-    pub(crate) options: OptionArgs,
     /// Log in with this method of the agent first
     #[arg(long, value_name = "METHOD")]
     pub(crate) auth: Option<String>,
@@ -182,26 +169,6 @@ pub(crate) struct AcpArgs {
     /// Run the agent here even if a daemon runs
     #[arg(long)]
     pub(crate) no_daemon: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AgentArgs {
-    /// Name of the agent, instead of the first word
-    #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
-    pub(crate) agent: Option<String>,
-    /// Directory to work in
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// A further directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR")]
-    add_dir: Vec<PathBuf>,
-}
-
-impl AgentArgs {
-    /// The further directories, as they really are.
-    pub(crate) fn add_dirs(&self) -> Result<Vec<PathBuf>, Failure> {
-        self.add_dir.iter().map(|dir| bootstrap::working_directory(Some(dir))).collect()
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -104,7 +104,14 @@ Exit codes: 0 it is fine (warnings may be shown), 1 there are problems, 2 it can
   switchyard bus status
   switchyard bus status --json | jq '.pools[] | {name, state}'
   switchyard bus status --prometheus > switchyard_bus.prom")]
-    Status(StatusArgs),
+    Status {
+        /// As JSON, with all counters and limits
+        #[arg(long, conflicts_with = "prometheus")]
+        json: bool,
+        /// As Prometheus reads it
+        #[arg(long)]
+        prometheus: bool,
+    },
     /// Make the bus that runs read its file again; what did not change is not touched
     Reload,
     /// Let the requests of a pool end, take no more, stop its workers
@@ -122,33 +129,6 @@ Exit codes: 0 it is fine (warnings may be shown), 1 there are problems, 2 it can
         /// Name of the pool
         pool: String,
     },
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct StatusArgs {
-    /// As JSON, with all counters and limits
-    #[arg(long, conflicts_with = "prometheus")]
-    json: bool,
-    /// As Prometheus reads it
-    #[arg(long)]
-    prometheus: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StatusForm {
-    Text,
-    Json,
-    Prometheus,
-}
-
-impl StatusArgs {
-    pub(crate) fn form(self) -> StatusForm {
-        match (self.json, self.prometheus) {
-            (true, _) => StatusForm::Json,
-            (false, true) => StatusForm::Prometheus,
-            (false, false) => StatusForm::Text,
-        }
-    }
 }
 
 impl ServeArgs {

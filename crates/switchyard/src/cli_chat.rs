@@ -4,10 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::allowance::LimitArgs;
-use crate::cli::AgentArgs;
-use crate::cli_options::OptionArgs;
-use crate::cli_permissions::PermissionMode;
+use crate::cli_session::{AgentArgs, LimitArgs, PermissionMode, WishArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,17 +48,8 @@ pub(crate) struct ChatArgs {
     /// Choose a session from a list
     #[arg(long, conflicts_with_all = ["name", "command"])]
     pub(crate) pick: bool,
-    /// Model to use, as the agent names it
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// Reasoning effort, as the agent names it
-    #[arg(long)]
-    pub(crate) effort: Option<String>,
-    /// Mode of the agent, as the agent names it
-    #[arg(long)]
-    pub(crate) mode: Option<String>,
     #[command(flatten)]
-    pub(crate) options: OptionArgs,
+    pub(crate) wishes: WishArgs,
     /// Instructions that the agent gets before the first prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli_permissions::PermissionMode;
+use crate::cli_session::PermissionMode;
 
 #[derive(Debug, Args, Default)]
 #[command(

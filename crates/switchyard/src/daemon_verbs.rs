@@ -21,7 +21,7 @@ use crate::reach::Running;
 use crate::serve::presence;
 use crate::spinner::Spinner;
 use crate::worker::require_a_person;
-use crate::{bootstrap, follow, terminal};
+use crate::{bootstrap, terminal};
 
 /// A daemon that mends many sessions may take its time, but not for ever.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -229,10 +229,7 @@ async fn log(config: &Config, is_followed: bool, n_lines: usize) -> Result<ExitC
         let mut news = String::new();
         file.read_to_string(&mut news).context("cannot read the log")?;
         at += news.len() as u64;
-        match print(&news) {
-            Err(error) if follow::is_broken_pipe(&error) => return Ok(ExitCode::SUCCESS),
-            printed => printed?,
-        }
+        print(&news)?;
     }
 }
 

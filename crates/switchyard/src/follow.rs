@@ -7,7 +7,6 @@
 //! it is answered or nobody waits for an answer any more. Else an agent could write what looks like
 //! another question, and the answer to that would be the answer to this one.
 
-use std::io;
 use std::time::Duration;
 
 use client::{Follower, Heard, Session};
@@ -236,13 +235,9 @@ pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
     // A slow reader blocks this thread; the runtime must not wait with it.
     match tokio::task::block_in_place(|| format::print(&text)) {
         Ok(()) => Ok(true),
-        Err(error) if is_broken_pipe(&error) => Ok(false),
-        Err(error) => Err(error.context("cannot write to stdout").into()),
+        Err(failure) if failure.is_reader_gone() => Ok(false),
+        Err(failure) => Err(failure),
     }
-}
-
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

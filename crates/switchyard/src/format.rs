@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write};
 
-use anyhow::Result;
 use projection::{Answer, Reader, Style, Text, Vocabulary};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use wire::{Event, SessionId};
 
 use crate::cli::Format;
+use crate::outcome::Failure;
 use crate::spinner::Spinner;
 use crate::terminal;
 
@@ -117,19 +119,29 @@ impl Formatter {
     }
 }
 
+/// The word that an enum serialises to.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    wire::Json::of(value).read().unwrap_or_default()
+}
+
+/// What a struct serialises to, member by member.
+pub(crate) fn members(value: &impl Serialize) -> Map<String, Value> {
+    wire::Json::of(value).read().unwrap_or_default()
+}
+
 /// Writes to stdout and flushes. A reader that is slow may block this; call it where that
 /// is fine.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if text.is_empty() {
         return Ok(());
     }
     let mut stdout = std::io::stdout().lock();
-    match stdout.is_terminal() {
-        true => stdout.write_all(for_a_terminal(text).as_bytes())?,
-        false => stdout.write_all(text.as_bytes())?,
-    }
-    stdout.flush()?;
-    Ok(())
+    let text = match stdout.is_terminal() {
+        true => for_a_terminal(text),
+        false => Cow::Borrowed(text),
+    };
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| Failure::of_stdout(&error))
 }
 
 /// What JSON leaves as it is and a terminal, or its reader, would be led astray by is escaped as
@@ -142,15 +154,19 @@ fn for_a_terminal(text: &str) -> Cow<'_, str> {
     let mut safe = String::with_capacity(text.len() + 16);
     for (c, hides) in wire::text::with_hidden(None, text) {
         match hides && is_led_by(c) {
-            true => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(safe, "\\u{unit:04x}");
-                }
-            }
+            true => escape_in_json(c, &mut safe),
             false => safe.push(c),
         }
     }
     Cow::Owned(safe)
+}
+
+/// A character as JSON can have it without showing it.
+pub(crate) fn escape_in_json(c: char, out: &mut String) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
 }
 
 #[cfg(test)]

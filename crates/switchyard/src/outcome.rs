@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use wire::event::{Limit, StopReason};
 use wire::{Category, Fault};
 
 use crate::terminal;
@@ -15,6 +16,15 @@ pub(crate) const DENIED: u8 = 5;
 pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const TERMINATED: u8 = 143;
 
+/// What a command ends with by what went wrong; with [`ERROR`] where no row says it.
+const BY_CATEGORY: [(Category, u8); 3] = [
+    (Category::BadInput, USAGE),
+    (Category::Timeout, TIMEOUT),
+    (Category::AgentNotFound, NOT_FOUND),
+];
+/// The same by how a daemon refuses, where that is about no agent.
+const BY_STATUS: [(u16, u8); 4] = [(400, USAGE), (403, DENIED), (404, NOT_FOUND), (422, USAGE)];
+
 const NO_SPACE: &str =
     "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
 
@@ -24,12 +34,12 @@ pub(crate) struct Failure {
     code: u8,
     message: String,
     hint: Option<String>,
-    is_broken_pipe: bool,
+    is_reader_gone: bool,
 }
 
 impl Failure {
     pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, is_broken_pipe: false }
+        Self { code, message: message.into(), hint: None, is_reader_gone: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -60,10 +70,8 @@ impl Failure {
 
     /// The same for clients.
     pub(crate) fn fault(&self) -> Fault {
-        let category = match self.code {
-            NOT_FOUND => Category::AgentNotFound,
-            _ => Category::BadInput,
-        };
+        let category = BY_CATEGORY.iter().find(|(_, code)| *code == self.code);
+        let category = category.map_or(Category::BadInput, |(category, _)| *category);
         let fault = Fault::new(category, &self.message);
         match &self.hint {
             Some(hint) => fault.remedy(hint),
@@ -71,12 +79,41 @@ impl Failure {
         }
     }
 
-    /// Whoever read our output has gone.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.is_broken_pipe
+    /// Stdout cannot be written to.
+    pub(crate) fn of_stdout(error: &std::io::Error) -> Self {
+        let is_reader_gone = error.kind() == ErrorKind::BrokenPipe;
+        Self { is_reader_gone, ..Self::new(ERROR, format!("cannot write to stdout: {error}")) }
     }
 
+    /// A turn was stopped at a limit.
+    pub(crate) fn at_limit(limit: Limit) -> Self {
+        let flag = match limit {
+            Limit::Turns => "--max-turns",
+            Limit::RunningSeconds => "--max-time",
+            Limit::InactiveSeconds => "--max-inactivity",
+            Limit::Tokens => "--max-tokens",
+            Limit::CostUsd => "--max-cost",
+        };
+        Self::new(DENIED, "a limit is reached, and nobody was there to ask")
+            .hint(format!("go on with a higher {flag}, or at a terminal"))
+    }
+
+    /// Whoever read our output has gone, as `| head` does when it has seen enough.
+    pub(crate) fn is_reader_gone(&self) -> bool {
+        self.is_reader_gone
+    }
+
+    /// For those who have more to do than to print.
+    pub(crate) fn forgive_reader_gone(self) -> Result<(), Self> {
+        if self.is_reader_gone { Ok(()) } else { Err(self) }
+    }
+
+    /// Tells the person, and what the command ends with. Whose reader has had enough has done what
+    /// it was asked for, as any filter.
     pub(crate) fn report(self) -> ExitCode {
+        if self.is_reader_gone {
+            return ExitCode::SUCCESS;
+        }
         let mut text = format!("switchyard: {}", self.message);
         if let Some(hint) = self.hint {
             text.push_str("\nhint: ");
@@ -89,8 +126,18 @@ impl Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        let is_broken_pipe = crate::follow::is_broken_pipe(&error);
-        Self { is_broken_pipe, ..Self::new(ERROR, format!("{error:#}")) }
+        Self::new(ERROR, format!("{error:#}"))
+    }
+}
+
+/// What a command ends with whose last turn ended so.
+pub(crate) fn of_turn(stop: &StopReason, was_cut_by_denial: bool, was_denied: bool) -> u8 {
+    match stop {
+        StopReason::Error => ERROR,
+        StopReason::Cancelled if was_cut_by_denial => DENIED,
+        StopReason::Cancelled => INTERRUPTED,
+        _ if was_denied => DENIED,
+        _ => 0,
     }
 }
 
@@ -124,13 +171,16 @@ impl From<client::ClientError> for Failure {
         use client::ClientError;
         let code = match (&error, error.refusal()) {
             (ClientError::SessionDeleted, _) => NOT_FOUND,
-            (_, Some(refusal)) => match (refusal.status, refusal.slug.as_str()) {
-                (404, _) | (_, "agent-not-found") => NOT_FOUND,
-                (400 | 422, _) => USAGE,
-                (403, _) | (_, "limit-reached") => DENIED,
-                (_, "timeout") => TIMEOUT,
-                _ => ERROR,
-            },
+            (_, Some(refusal)) if refusal.slug == "limit-reached" => DENIED,
+            (_, Some(refusal)) => {
+                let category = refusal.category();
+                let by_category = BY_CATEGORY.iter().find(|(one, _)| Some(*one) == category);
+                let by_status = BY_STATUS.iter().find(|(status, _)| *status == refusal.status);
+                by_category
+                    .map(|(_, code)| *code)
+                    .or(by_status.map(|(_, code)| *code))
+                    .unwrap_or(ERROR)
+            }
             _ => ERROR,
         };
         let failure = Self::new(code, error.to_string());

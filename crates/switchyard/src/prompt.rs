@@ -1,9 +1,10 @@
 //! Makes a prompt of what was typed: text, stdin, attached files.
 
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use client::file_uri;
 use projection::sanitize_line;
 use runtimes::catalogue::{Catalogue, Inside};
 use serde_json::{Value, json};
@@ -139,7 +140,6 @@ fn mime_of(path: &Path) -> &'static str {
 
 /// Whether a file begins like text: UTF-8 without a zero byte.
 fn is_text(path: &Path) -> std::io::Result<bool> {
-    use std::io::Read as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(TEXT_LOOKED_AT).read_to_end(&mut bytes)?;
     let is_utf8 = match std::str::from_utf8(&bytes) {
@@ -148,23 +148,6 @@ fn is_text(path: &Path) -> std::io::Result<bool> {
         Err(error) => error.error_len().is_none(),
     };
     Ok(is_utf8 && !bytes.contains(&0))
-}
-
-/// `file://` with everything escaped that a URI must not hold.
-fn file_uri(path: &Path) -> String {
-    use std::fmt::Write;
-    use std::os::unix::ffi::OsStrExt;
-    let mut uri = String::from("file://");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(*byte));
-            }
-            // Writing to a String cannot fail.
-            other => _ = write!(uri, "%{other:02X}"),
-        }
-    }
-    uri
 }
 
 /// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word. There is no prompt among

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cli::{Format, RunArgs};
-use crate::cli_permissions::PermissionArgs;
+use crate::cli_session::PermissionArgs;
 use crate::config::Config;
 use crate::outcome::{self, Failure};
 use crate::prompt::{self, Prompt};

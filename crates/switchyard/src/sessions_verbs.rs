@@ -1,6 +1,8 @@
 //! `switchyard sessions …` and `switchyard cancel`.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,8 +15,8 @@ use wire::Seq;
 
 use crate::cli::{Format, SessionsVerb};
 use crate::config::Config;
-use crate::follow::{LogView, Questions, is_broken_pipe, read_all};
-use crate::format::{self, Formatter, TextOptions};
+use crate::follow::{LogView, Questions, read_all};
+use crate::format::{self, Formatter, TextOptions, print};
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::serve::inside;
@@ -106,7 +108,7 @@ async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<
     print(&format!("{text}{}\n", title.unwrap_or_default()))?;
     let options = TextOptions { show_thinking: all, verbose: all, ..reading() };
     let formatter = Formatter::new(Format::Text, info.id, options);
-    write_log(daemon, &info, formatter, format::print).await.or_else(forgive_broken_pipe)
+    write_log(daemon, &info, formatter, print).await
 }
 
 /// Writes a session's whole log as it is now.
@@ -114,12 +116,12 @@ async fn write_log(
     daemon: &Daemon,
     info: &SessionInfo,
     mut formatter: Formatter,
-    mut write: impl FnMut(&str) -> anyhow::Result<()>,
+    mut write: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let session = daemon.session(info.id);
     read_all(&session, info.head, |event| {
         formatter.add(event);
-        Ok(write(&formatter.take())?)
+        write(&formatter.take())
     })
     .await
 }
@@ -154,24 +156,42 @@ async fn export(
     let info = daemon.find_session(named).await?;
     let options = TextOptions { color: output.is_none() && reading().color, ..reading() };
     let formatter = Formatter::new(format, info.id, options);
-    let Some(path) = output else {
-        let written = write_log(daemon, &info, formatter, format::print).await;
-        return written.or_else(forgive_broken_pipe);
-    };
-    let context = || format!("cannot write {}", path.display());
-    let mut file = std::io::BufWriter::new(create_private(path).with_context(context)?);
-    let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
-    let _spinner = Spinner::start(format!("writing {} …", path.display()));
-    write_log(daemon, &info, formatter, write).await?;
-    file.flush().with_context(context)?;
-    file.get_ref().sync_all().with_context(context)?;
-    Ok(())
+    let mut output = Output::open(output)?;
+    let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
+    write_log(daemon, &info, formatter, |text| output.write(text)).await?;
+    output.finish()
 }
 
-/// For us alone: a log holds whatever secrets were said or read.
-pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+/// Where something long is written: stdout, or a file for us alone, because a log holds whatever
+/// secrets were said or read.
+pub(crate) struct Output<'a>(Option<(&'a Path, BufWriter<File>)>);
+
+impl<'a> Output<'a> {
+    pub(crate) fn open(path: Option<&'a Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self(None)) };
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+        Ok(Self(Some((path, BufWriter::new(file.with_context(|| cannot_write(path))?)))))
+    }
+
+    fn path(&self) -> Option<std::path::Display<'_>> {
+        self.0.as_ref().map(|(path, _)| path.display())
+    }
+
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let Some((path, file)) = &mut self.0 else { return format::print(text) };
+        Ok(file.write_all(text.as_bytes()).with_context(|| cannot_write(path))?)
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Some((path, mut file)) = self.0 else { return Ok(()) };
+        let written = file.flush().and_then(|()| file.get_ref().sync_all());
+        Ok(written.with_context(|| cannot_write(path))?)
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Failure> {
@@ -247,18 +267,6 @@ fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         "y" | "Y" | "yes" => Ok(()),
         _ => Err(Failure::new(1, "nothing was deleted")),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match format::print(text) {
-        Err(error) if !is_broken_pipe(&error) => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-fn forgive_broken_pipe(failure: Failure) -> Result<(), Failure> {
-    // `… | head` has seen enough.
-    if failure.is_broken_pipe() { Ok(()) } else { Err(failure) }
 }
 
 fn reading() -> TextOptions {

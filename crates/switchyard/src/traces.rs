@@ -33,18 +33,6 @@ pub(crate) struct TracesTable {
     endpoint: Option<String>,
 }
 
-impl TracesTable {
-    /// In the form of the file.
-    pub(crate) fn show(&self) -> String {
-        match &self.endpoint {
-            Some(endpoint) => {
-                format!("\n[traces]\nendpoint = {}\n", wire::Json::of(endpoint).as_str())
-            }
-            None => String::new(),
-        }
-    }
-}
-
 /// How long the end of the process may wait for the collector.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// For one batch; the next one waits for it.

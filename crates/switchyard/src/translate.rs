@@ -153,10 +153,7 @@ impl Writer {
                 Item::Message(message) => self.message(&message, &mut out),
             }
         }
-        match crate::format::print(&out) {
-            Err(error) if crate::follow::is_broken_pipe(&error) => std::process::exit(0),
-            printed => Ok(printed?),
-        }
+        crate::format::print(&out)
     }
 
     fn said(&mut self, said: Said, out: &mut String) {

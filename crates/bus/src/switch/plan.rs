@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub pools: Vec<PoolPlan>,
@@ -46,7 +48,8 @@ pub struct PoolPlan {
     pub fan_out: Vec<Arc<str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// `min` workers run from the beginning.
     Ahead,
@@ -55,7 +58,8 @@ pub enum Start {
 }
 
 /// Whom a worker serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// Any number of clients.
     Shared,
@@ -66,7 +70,8 @@ pub enum Sharing {
     OneClient,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Restart {
     Always,
     /// A worker that ends well stays down until a request needs one.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use client::{Client, ClientError, encoded};
+use client::{Client, ClientError, encoded, file_uri};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -99,7 +99,7 @@ impl Errands {
         let mut blocks = vec![json!({ "type": "text", "text": text })];
         for path in mentions {
             let whole = cwd.clone().unwrap_or_default().join(path);
-            let uri = format!("file://{}", encoded(&whole.to_string_lossy()).replace("%2F", "/"));
+            let uri = file_uri(&whole);
             blocks.push(json!({ "type": "resource_link", "uri": uri, "name": path }));
         }
         let name = format!("{}-{name}", self.run);

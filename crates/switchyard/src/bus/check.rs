@@ -34,10 +34,8 @@ pub(super) async fn check(
         true => format!("{:#}\n", report.json()),
         false => report.text(Paint::on_stdout()),
     };
-    match print(&text).map_err(Failure::from) {
-        Err(failure) if !failure.is_broken_pipe() => return Err(failure),
-        _ => {}
-    }
+    // The verdict is the same for whoever reads no more of it.
+    print(&text).or_else(Failure::forgive_reader_gone)?;
     Ok(if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(ERROR) })
 }
 

@@ -7,18 +7,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use bus::Bus;
 use bus::switch::{Command, PoolState, PoolStatus};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use server::guard::Peer;
+use server::limits::HttpLimits;
+use server::listen::{Bound, Listener};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::serve::Source;
 use super::status;
-use crate::control::{Listening, ask, listen_at, sockets};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::serve::inside::remove_dead_sockets;
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// An order is one short line.
+const MAX_ORDER_BYTES: u64 = 4096;
+/// The state of a bus with thousands of clients is one long line.
+const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "do")]
@@ -30,16 +42,68 @@ pub(super) enum Order {
     Restart { pool: String },
 }
 
-/// `places` is where it listens for clients.
-pub(super) fn listen(bus: &Bus, source: &Arc<Source>, places: Vec<String>) -> Result<Listening> {
-    let (bus, source, places) = (bus.clone(), Arc::clone(source), Arc::new(places));
-    listen_at(&dir(source.run_dir()), move |order: Order, _| {
-        let (bus, source, places) = (bus.clone(), Arc::clone(&source), Arc::clone(&places));
-        async move {
-            let answer = carry_out(order, &bus, &source, &places).await;
-            answer.unwrap_or_else(|refused| json!({"error": refused.why, "exitCode": refused.code}))
+/// Answers other processes of this user until it is dropped. `places` is where the bus listens for
+/// clients.
+pub(super) async fn listen(
+    bus: &Bus,
+    source: &Arc<Source>,
+    places: Vec<String>,
+) -> Result<AbortOnDropHandle<()>> {
+    let dir = dir(source.run_dir());
+    remove_dead_sockets(&dir);
+    let socket = dir.join(format!("{}.sock", std::process::id()));
+    let listener = Listener::new(Bound::private_unix(&socket).await?, HttpLimits::default());
+    let (bus, source, places) = (bus.clone(), source.clone(), Arc::new(places));
+    let listening = async move {
+        loop {
+            let connection = listener.next().await;
+            let own_uid = rustix::process::getuid().as_raw();
+            if !matches!(connection.peer(), Peer::Private { uid, .. } if uid == own_uid) {
+                continue;
+            }
+            let (bus, source, places) = (bus.clone(), source.clone(), places.clone());
+            task::spawn(async move {
+                let (mut stream, _arrival) = connection.secure().await?;
+                let order = read_line(&mut stream, MAX_ORDER_BYTES).await?;
+                let answer = carry_out(order, &bus, &source, &places).await;
+                let answer = answer.unwrap_or_else(
+                    |refused| json!({ "error": refused.why, "exitCode": refused.code }),
+                );
+                write_line(&mut stream, &answer).await
+            });
         }
-    })
+    };
+    Ok(AbortOnDropHandle::new(task::spawn(listening)))
+}
+
+/// Asks the bus that listens there.
+async fn ask(socket: &Path, order: &Order) -> Result<Value> {
+    let answer = async {
+        let mut stream = client::connect(socket).await?;
+        write_line(&mut stream, order).await?;
+        read_line(stream, MAX_ANSWER_BYTES).await.context("it ended meanwhile")
+    };
+    tokio::time::timeout(PATIENCE, answer).await.context("it does not answer")?
+}
+
+async fn read_line<T: DeserializeOwned>(from: impl AsyncRead + Unpin, max: u64) -> Result<T> {
+    let mut line = String::new();
+    BufReader::new(from.take(max)).read_line(&mut line).await?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+async fn write_line(to: &mut (impl AsyncWrite + Unpin), words: &impl Serialize) -> Result<()> {
+    let line = format!("{}\n", wire::Json::of(words).as_str());
+    to.write_all(line.as_bytes()).await?;
+    Ok(to.flush().await?)
+}
+
+/// The sockets of buses that may still run.
+fn sockets(dir: &Path) -> Vec<PathBuf> {
+    remove_dead_sockets(dir);
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_socket = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sock");
+    entries.map(|entry| entry.path()).filter(is_socket).collect()
 }
 
 fn dir(run_dir: &Path) -> PathBuf {
@@ -151,7 +215,7 @@ pub(super) struct Which {
 pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result<Value, Failure> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for socket in sockets(&dir(run_dir)) {
-        match ask::<Value>(&socket, &Order::Status, PATIENCE).await {
+        match ask(&socket, &Order::Status).await {
             Ok(status) => found.push((socket, status)),
             Err(_) => mute.extend(socket.file_stem().map(|pid| pid.to_string_lossy().into_owned())),
         }
@@ -175,7 +239,7 @@ pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result
                 .hint(format!("say which with -c FILE or --pid PID: {}", several.join("; "))));
         }
     };
-    let answer: Value = ask(socket, order, PATIENCE).await?;
+    let answer = ask(socket, order).await?;
     match answer["error"].as_str() {
         Some(why) => {
             let code = answer["exitCode"].as_u64().and_then(|code| u8::try_from(code).ok());

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use bus::Edges;
 use bus::switch::Limits;
-use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::limits_table::LimitsTable;
@@ -35,7 +35,8 @@ pub(crate) struct BusFile {
     pub(crate) warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Form {
     Toml,
     StdioBus,

@@ -59,8 +59,8 @@ pub(super) struct PoolTable {
     pub(super) workers: Option<u32>,
     pub(super) min: Option<u32>,
     pub(super) max: Option<u32>,
-    pub(super) start: Option<StartWord>,
-    pub(super) restart: Option<RestartWord>,
+    pub(super) start: Option<Start>,
+    pub(super) restart: Option<Restart>,
     #[serde(default)]
     pub(super) backoff: BackoffTable,
     #[serde(default)]
@@ -73,31 +73,9 @@ pub(super) struct PoolTable {
     pub(super) request_timeout: Option<Wait>,
     pub(super) prompt_timeout: Option<Wait>,
     pub(super) max_sessions_per_worker: Option<u32>,
-    pub(super) sharing: Option<SharingWord>,
+    pub(super) sharing: Option<Sharing>,
     pub(super) idle_stop: Option<Wait>,
     pub(super) fan_out: Option<Vec<String>>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum StartWord {
-    Ahead,
-    OnDemand,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum RestartWord {
-    Always,
-    OnFailure,
-    Never,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum SharingWord {
-    Shared,
-    OneClient,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -225,17 +203,8 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
     Ok(PoolPlan {
         min,
         max,
-        start: match table.start {
-            Some(StartWord::Ahead) => Start::Ahead,
-            Some(StartWord::OnDemand) => Start::OnDemand,
-            None => usual.start,
-        },
-        restart: match table.restart {
-            Some(RestartWord::Always) => Restart::Always,
-            Some(RestartWord::OnFailure) => Restart::OnFailure,
-            Some(RestartWord::Never) => Restart::Never,
-            None => usual.restart,
-        },
+        start: table.start.unwrap_or(usual.start),
+        restart: table.restart.unwrap_or(usual.restart),
         backoff: Backoff {
             initial: millis(table.backoff.initial, usual.backoff.initial),
             max: millis(table.backoff.max, usual.backoff.max),
@@ -249,11 +218,7 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
         drain_timeout: millis(table.drain_timeout, usual.drain_timeout),
         ping: table.ping.as_ref().map(ping_of),
         max_memory_bytes: table.max_memory.map(|size| size.0),
-        sharing: match table.sharing {
-            Some(SharingWord::Shared) => Sharing::Shared,
-            Some(SharingWord::OneClient) => Sharing::OneClient,
-            None => usual.sharing,
-        },
+        sharing: table.sharing.unwrap_or(usual.sharing),
         request_timeout: table.request_timeout.map(Wait::millis),
         prompt_timeout: table.prompt_timeout.map(Wait::millis),
         max_sessions_per_worker: table.max_sessions_per_worker,

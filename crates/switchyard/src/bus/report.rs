@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use bus::switch::{Restart, Start};
+use bus::switch::{PoolPlan, Restart, Start};
 use projection::sanitize;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::file::{BusFile, Form, Wrong};
@@ -12,9 +13,10 @@ use super::limits_table::{Changed, changed};
 use super::listener::{Listener, PRIVATE_SOCKET, Place};
 use super::pool_table::{PoolEntry, Work};
 use super::setup::Problem;
+use crate::format::word;
 use crate::paint::Paint;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Report {
     path: PathBuf,
     form: Option<Form>,
@@ -25,12 +27,13 @@ pub(super) struct Report {
     problems: Vec<Problem>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct PoolReport {
     name: String,
-    workers: (u32, u32),
-    start: &'static str,
-    restart: &'static str,
+    min: u32,
+    max: u32,
+    start: Start,
+    restart: Restart,
     runs: Vec<String>,
     program: Option<PathBuf>,
 }
@@ -43,30 +46,17 @@ impl PoolReport {
                 [program.display().to_string()].into_iter().chain(args.iter().cloned()).collect()
             }
         };
-        Self {
-            name: pool.name().to_owned(),
-            workers: (pool.plan.min, pool.plan.max),
-            start: match pool.plan.start {
-                Start::Ahead => "ahead",
-                Start::OnDemand => "on-demand",
-            },
-            restart: match pool.plan.restart {
-                Restart::Always => "always",
-                Restart::OnFailure => "on-failure",
-                Restart::Never => "never",
-            },
-            runs,
-            program,
-        }
+        let PoolPlan { min, max, start, restart, .. } = pool.plan;
+        Self { name: pool.name().to_owned(), min, max, start, restart, runs, program }
     }
 
     fn columns(&self) -> [String; 5] {
-        let workers = match self.workers {
-            (min, max) if min == max => max.to_string(),
-            (min, max) => format!("{min}-{max}"),
+        let workers = match self.min == self.max {
+            true => self.max.to_string(),
+            false => format!("{}-{}", self.min, self.max),
         };
         let (name, runs) = (clean(&self.name), clean(&self.runs.join(" ")));
-        [name, workers, self.start.to_owned(), self.restart.to_owned(), runs]
+        [name, workers, word(&self.start), word(&self.restart), runs]
     }
 }
 
@@ -96,15 +86,8 @@ impl Report {
             Some((line, column)) => format!("line {line}, column {column}: {message}"),
             None => message,
         };
-        Self {
-            path: path.to_owned(),
-            form: None,
-            pools: Vec::new(),
-            limits: Vec::new(),
-            listeners: Vec::new(),
-            warnings: Vec::new(),
-            problems: vec![Problem { message, hint }],
-        }
+        let problems = vec![Problem { message, hint }];
+        Self { path: path.to_owned(), problems, ..Self::default() }
     }
 
     pub(super) fn is_ok(&self) -> bool {
@@ -112,36 +95,21 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Value {
-        let form = self.form.map(|form| match form {
-            Form::Toml => "toml",
-            Form::StdioBus => "stdio-bus",
-        });
-        let pools = self.pools.iter().map(|pool| {
-            let (min, max) = pool.workers;
-            json!({
-                "name": pool.name, "min": min, "max": max, "start": pool.start,
-                "restart": pool.restart, "runs": pool.runs, "program": pool.program,
-            })
-        });
         let listeners = self.listeners.iter().map(|listener| {
             json!({
                 "at": listener.at.to_string(), "pool": listener.pool,
                 "needsToken": listener.at.needs_token(),
             })
         });
-        let problems = self
-            .problems
-            .iter()
-            .map(|problem| json!({ "message": problem.message, "remedy": problem.hint }));
         json!({
             "file": self.path,
-            "form": form,
+            "form": self.form,
             "isOk": self.is_ok(),
-            "pools": pools.collect::<Vec<_>>(),
+            "pools": self.pools,
             "limits": self.limits,
             "listeners": listeners.collect::<Vec<_>>(),
             "warnings": self.warnings,
-            "problems": problems.collect::<Vec<_>>(),
+            "problems": self.problems,
         })
     }
 

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bus::{Bus, Edges, Listen, Token};
-use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -24,6 +22,7 @@ use super::{control, token, ws};
 use crate::cli_bus::ServeArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::signals::{Asked, DaemonSignals};
 use crate::{bootstrap, stdio, terminal};
 
 /// How long killing everything may take.
@@ -55,7 +54,7 @@ pub(super) async fn serve(
     };
     bus::raise_descriptor_limit();
     // Whoever can reach the bus can also end it in order.
-    let signals = Signals::listen().context("listening for signals")?;
+    let signals = DaemonSignals::listen().context("listening for signals")?;
     let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
     let connections = TaskTracker::new();
@@ -64,7 +63,7 @@ pub(super) async fn serve(
         places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
     }
     let source = Arc::new(source);
-    let _control = control::listen(&bus, &source, places.clone())?;
+    let _control = control::listen(&bus, &source, places.clone()).await?;
     // Whoever reads this may ask for its status at once.
     for place in &places {
         say(&format!("listening on {place}"));
@@ -83,45 +82,26 @@ pub(super) async fn serve(
     Ok(code)
 }
 
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-}
-
 /// Until the bus has ended.
 async fn run(
     bus: &Bus,
     source: &Source,
     client: Option<tokio::net::UnixStream>,
-    signals: Signals,
+    mut signals: DaemonSignals,
 ) -> Result<ExitCode, Failure> {
-    let Signals { mut interrupt, mut terminate, mut hangup } = signals;
     let has_client = client.is_some();
     let mut client = std::pin::pin!(talk(client));
     let mut is_ending = false;
     let mut ended = std::pin::pin!(bus.ended());
     loop {
-        let wish = tokio::select! {
+        let asked = tokio::select! {
             ended = &mut ended => return Ok(ended.map(|()| ExitCode::SUCCESS)?),
-            _ = interrupt.recv() => Wish::End,
-            _ = terminate.recv() => Wish::End,
-            // Whose terminal is gone will not read a file again.
-            _ = hangup.recv() => if has_client { Wish::End } else { Wish::Reload },
-            () = &mut client, if has_client && !is_ending => Wish::End,
+            asked = signals.next() => asked,
+            () = &mut client, if has_client && !is_ending => Asked::Drain,
         };
-        match wish {
-            Wish::Reload => match source.reload(bus).await {
+        match asked {
+            // Whose terminal is gone will not read a file again.
+            Asked::Reload if !has_client => match source.reload(bus).await {
                 Ok(notes) => {
                     say("read its file again");
                     for note in &notes {
@@ -130,14 +110,16 @@ async fn run(
                 }
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
+            // It has no log file.
+            Asked::ReopenLog => {}
             // If it cannot even do that, its workers' keepers see to them when it is gone.
-            Wish::End if is_ending => {
+            _ if is_ending => {
                 return match timeout(ABORT, bus.abort()).await {
                     Ok(ended) => Ok(ended.map(|()| ExitCode::SUCCESS)?),
                     Err(_) => Err(Failure::new(ERROR, "the bus hangs and was left behind")),
                 };
             }
-            Wish::End => {
+            _ => {
                 is_ending = true;
                 let (bus, path) = (bus.clone(), source.path.clone());
                 task::spawn(async move {
@@ -147,11 +129,6 @@ async fn run(
             }
         }
     }
-}
-
-enum Wish {
-    End,
-    Reload,
 }
 
 /// Where a bus's setup comes from, at its start and at each reload.
@@ -284,24 +261,7 @@ async fn talk(client: Option<tokio::net::UnixStream>) {
     // Its answers may take longer than its questions, unless nobody is there to read them.
     tokio::select! {
         ((), ()) = async { tokio::join!(said, heard) } => {}
-        () = stdout_closed() => {}
-    }
-}
-
-/// Resolves when nobody reads our stdout any more; writing would tell, but there may be
-/// nothing to write for long.
-async fn stdout_closed() {
-    let (closed, on_closed) = tokio::sync::oneshot::channel();
-    let watch = move || {
-        let stdout = rustix::stdio::stdout();
-        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-        while poll(&mut watched, None).is_err() {}
-        let _nobody_waits = closed.send(());
-    };
-    // It waits for longer than the runtime may wait for it.
-    let watches = std::thread::Builder::new().name("stdout".into()).spawn(watch);
-    if watches.is_err() || on_closed.await.is_err() {
-        std::future::pending::<()>().await;
+        () = terminal::reader_gone() => {}
     }
 }
 

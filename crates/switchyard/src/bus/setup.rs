@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
+use serde::Serialize;
 use sessions::desk::WantedAgent;
 
 use super::file::BusFile;
@@ -36,9 +37,10 @@ pub(crate) struct BusSetup {
 }
 
 /// One thing that is wrong, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
     pub(crate) message: String,
+    #[serde(rename = "remedy")]
     pub(crate) hint: Option<String>,
 }
 

@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bus::switch::Restart;
 use serde_json::{Map, Value};
 
 use super::file::{BusFile, Form, Wrong};
 use super::limits_table::{LimitsTable, Queue};
-use super::pool_table::{IntensityTable, PoolEntry, PoolTable, RestartWord};
+use super::pool_table::{IntensityTable, PoolEntry, PoolTable};
 use super::units::{Size, Wait, WaitOrNever};
 
 const MAX_RESTARTS: u64 = 5;
@@ -147,7 +148,7 @@ fn read_pool(
         env: read_env(pool.get("env"), &of_pool)?,
         workers: Some(workers),
         // It never restarted a worker that ended well; here one comes when it is needed.
-        restart: Some(RestartWord::OnFailure),
+        restart: Some(Restart::OnFailure),
         intensity: IntensityTable {
             deaths: Some(given.max_restarts),
             window: Some(given.restart_window),

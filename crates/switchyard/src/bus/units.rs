@@ -3,11 +3,9 @@
 //! A duration needs a unit, because nobody remembers whether a bare 30 means seconds or
 //! milliseconds; a bare size is in bytes.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
 
 use crate::cli::parse_duration;
 
@@ -23,15 +21,18 @@ const SIZES: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenWait")]
 pub(super) struct Wait(pub(super) Duration);
 
 /// A wait that may be switched off with `"never"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenWaitOrNever")]
 pub(super) struct WaitOrNever(pub(super) Option<Wait>);
 
 /// Bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenSize")]
 pub(super) struct Size(pub(super) u64);
 
 impl Wait {
@@ -93,68 +94,62 @@ pub(super) fn show_bytes(n_bytes: u64) -> String {
     }
 }
 
-impl<'de> Deserialize<'de> for Wait {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
-            type Value = Wait;
+// As they are written, so that whoever wrote something else is told what should be there.
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration with its unit, such as \"500ms\", \"30s\" or \"5m\"")
-            }
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a duration with its unit, such as \"500ms\", \"30s\" or \"5m\""
+)]
+enum WrittenWait {
+    Text(String),
+}
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Wait, E> {
-                Wait::parse(text).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Words)
+impl TryFrom<WrittenWait> for Wait {
+    type Error = String;
+
+    fn try_from(WrittenWait::Text(text): WrittenWait) -> Result<Self, String> {
+        Self::parse(&text)
     }
 }
 
-impl<'de> Deserialize<'de> for WaitOrNever {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
-            type Value = WaitOrNever;
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected \"never\", or a duration with its unit, such as \"30s\"")]
+enum WrittenWaitOrNever {
+    Text(String),
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"never\", or a duration with its unit, such as \"30s\"")
-            }
+impl TryFrom<WrittenWaitOrNever> for WaitOrNever {
+    type Error = String;
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<WaitOrNever, E> {
-                match text {
-                    "never" => Ok(WaitOrNever(None)),
-                    text => Wait::parse(text).map(|w| WaitOrNever(Some(w))).map_err(E::custom),
-                }
-            }
+    fn try_from(WrittenWaitOrNever::Text(text): WrittenWaitOrNever) -> Result<Self, String> {
+        match &*text {
+            "never" => Ok(Self(None)),
+            text => Wait::parse(text).map(|wait| Self(Some(wait))),
         }
-        deserializer.deserialize_str(Words)
     }
 }
 
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
-            type Value = Size;
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number of bytes, or a size such as \"64KiB\" or \"16MiB\""
+)]
+enum WrittenSize {
+    Number(i64),
+    Text(String),
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of bytes, or a size such as \"64KiB\" or \"16MiB\"")
-            }
+impl TryFrom<WrittenSize> for Size {
+    type Error = String;
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
-                Size::parse(text).map_err(E::custom)
+    fn try_from(written: WrittenSize) -> Result<Self, String> {
+        match written {
+            WrittenSize::Number(number) => {
+                u64::try_from(number).map(Self).map_err(|_| "a size cannot be negative".to_owned())
             }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Size, E> {
-                u64::try_from(number).map(Size).map_err(|_| E::custom("a size cannot be negative"))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Size, E> {
-                Ok(Size(number))
-            }
+            WrittenSize::Text(text) => Self::parse(&text),
         }
-        deserializer.deserialize_any(Words)
     }
 }
 

@@ -10,6 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 use wire::text::is_hidden;
 
+use crate::format::escape_in_json;
 use crate::paint::Paint;
 
 /// What is shown of one value.
@@ -222,11 +223,7 @@ fn quote(value: &str, out: &mut String) {
     let quoted = wire::Json::of(&value);
     for c in quoted.as_str().chars() {
         match is_hidden(c) {
-            true => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
+            true => escape_in_json(c, out),
             false => out.push(c),
         }
     }

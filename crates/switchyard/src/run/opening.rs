@@ -7,6 +7,7 @@ use wire::{Seq, SessionId};
 
 use crate::cli::RunArgs;
 use crate::environment;
+use crate::format::members;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::session_info::SessionInfo;
@@ -32,12 +33,7 @@ pub(super) async fn open(
     args: &RunArgs,
     agent: Option<&str>,
 ) -> Result<Opened, Failure> {
-    let wishes = Wishes {
-        model: args.model.clone(),
-        effort: args.effort.clone(),
-        mode: args.mode.clone(),
-        options: args.options.by_id(),
-    };
+    let wishes = args.wishes.wishes();
     if !wishes.are_modest() {
         require_a_person("it cannot choose a mode or an option that may allow more")?;
     }
@@ -57,7 +53,7 @@ async fn earlier(
     let info = daemon.find_session(named).await?;
     check_same(args, agent, &info)?;
     prompt::tell_outside(&args.attach, &[info.cwd.clone().into()]);
-    let mut changes = in_words(wishes);
+    let mut changes = members(wishes);
     let limits = args.limits.limits();
     if !limits.is_empty() {
         changes.insert("limits".to_owned(), json!(limits.or(info.limits)));
@@ -101,39 +97,24 @@ async fn new(
     prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     // While it is being set the agent may ask something, and only who knows the session can answer.
     let is_unstarted = !wishes.is_empty() || args.auth.is_some();
-    let mut order = Map::new();
     let words = args.command.iter().map(|word| word.to_string_lossy());
-    let members = [
-        ("agent", json!(agent)),
-        ("command", json!(words.collect::<Vec<_>>())),
-        ("cwd", json!(cwd)),
-        ("additionalDirectories", json!(add_dirs)),
-        ("env", json!(environment::for_agents())),
-        ("limits", json!(args.limits.limits())),
+    let order = json!({
+        "agent": agent,
+        "command": words.collect::<Vec<_>>(),
+        "cwd": cwd,
+        "additionalDirectories": add_dirs,
+        "env": environment::for_agents(),
+        "limits": args.limits.limits(),
         // Some agents take it only when they are started.
-        ("model", json!(args.model)),
-        ("permissions", json!(args.permissions.mode())),
-        ("systemPrompt", json!(args.system_prompt)),
-        ("startsLater", json!(is_unstarted)),
-    ];
-    order.extend(members.map(|(name, value)| (name.to_owned(), value)));
+        "model": args.wishes.model,
+        "permissions": args.permissions.mode(),
+        "systemPrompt": args.system_prompt,
+        "startsLater": is_unstarted,
+    });
     let waiting = Spinner::start(format!("starting {} …", agent.unwrap_or("the agent")));
-    let made: Made = daemon.client().post("/v1/sessions", &Value::Object(order)).await?;
+    let made: Made = daemon.client().post("/v1/sessions", &order).await?;
     drop(waiting);
     let session = daemon.session(made.id);
-    let changes = in_words(wishes);
+    let changes = members(wishes);
     Ok(Opened { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
-}
-
-/// What is wished for, as the API has it.
-fn in_words(wishes: &Wishes) -> Map<String, Value> {
-    let Wishes { model, effort, mode, options } = wishes;
-    let mut words = Map::new();
-    for (name, wish) in [("model", model), ("effort", effort), ("mode", mode)] {
-        words.extend(wish.as_ref().map(|wish| (name.to_owned(), json!(wish))));
-    }
-    if !options.is_empty() {
-        words.insert("options".to_owned(), json!(options));
-    }
-    words
 }

@@ -75,17 +75,11 @@ impl Seen {
     }
 
     pub(super) fn exit_code(&self) -> u8 {
-        match self.end.as_ref().map(|end| &end.reason) {
-            Some(StopReason::Error) | None => outcome::ERROR,
-            Some(StopReason::Cancelled) if self.limit.is_some() => outcome::DENIED,
-            // Some agents end their turn as cancelled when they are told no.
-            Some(StopReason::Cancelled) if !self.was_cancelled && self.was_refused() => {
-                outcome::DENIED
-            }
-            Some(StopReason::Cancelled) => outcome::INTERRUPTED,
-            _ if self.was_denied_unattended => outcome::DENIED,
-            _ => 0,
-        }
+        let Some(end) = &self.end else { return outcome::ERROR };
+        // Some agents end their turn as cancelled when they are told no.
+        let was_told_no = !self.was_cancelled && self.was_refused();
+        let was_cut_by_denial = self.limit.is_some() || was_told_no;
+        outcome::of_turn(&end.reason, was_cut_by_denial, self.was_denied_unattended)
     }
 }
 

@@ -14,7 +14,6 @@ use wire::{Event, TurnId};
 use super::messages::Messages;
 use super::opening::Opened;
 use super::seen::Seen;
-use crate::allowance::{self, limit_asked};
 use crate::ask::Asker;
 use crate::cli::{Format, RunArgs};
 use crate::follow::{LogView, Questions, show};
@@ -151,7 +150,7 @@ impl<'a> Turns<'a> {
         };
         self.name_session();
         match hint.filter(|_| code == outcome::DENIED) {
-            Some((_, Some(limit))) => return Err(allowance::nobody_to_ask(limit)),
+            Some((_, Some(limit))) => return Err(Failure::at_limit(limit)),
             Some((hint, None)) if self.args.format == Format::Text => {
                 terminal::say(&format!("hint: {hint}"));
             }
@@ -284,7 +283,7 @@ impl<'a> Turns<'a> {
             // The session rejects by itself what its agent asks nobody.
             return;
         }
-        self.seen.limit = limit_asked(event).or(self.seen.limit.take());
+        self.seen.limit = asked.limit.or(self.seen.limit.take());
         let session = self.session().clone();
         // One that somebody else has answered needs no answer.
         task::spawn(async move { session.answer(asked.id, &Answer::Unattended).await.is_ok() });

@@ -30,11 +30,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{FAREWELL, assemble};
+use crate::bootstrap;
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::worker::is_worker;
-use crate::{bootstrap, control};
+
+/// What the name of a process's own daemon begins with, before its pid.
+const OWN_DAEMON: &str = "sessions-";
 
 /// How sessions run in it.
 #[derive(Debug, Default)]
@@ -104,7 +107,7 @@ impl InsideDaemon {
 
     async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
         bootstrap::make_private_dir(run)?;
-        control::remove_dead_sockets(run);
+        remove_dead_sockets(run);
         let bound = Bound::private_unix(&socket_of(run, std::process::id())).await;
         let bound = bound.map_err(|error| Failure::new(ERROR, error.to_string()))?;
         let stop = CancellationToken::new();
@@ -144,7 +147,21 @@ impl InsideDaemon {
 
 /// Where others reach the sessions that a process runs by itself.
 pub(crate) fn socket_of(run: &Path, pid: u32) -> PathBuf {
-    run.join(format!("{}{pid}.sock", control::OWN_DAEMON))
+    run.join(format!("{OWN_DAEMON}{pid}.sock"))
+}
+
+/// Removes sockets that are named after processes which were killed, and could not take them with
+/// them.
+pub(crate) fn remove_dead_sockets(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        let pid = pid.map(|pid| pid.strip_prefix(OWN_DAEMON).unwrap_or(pid));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Into it without a socket.

@@ -1,0 +1,172 @@
+//! What the command line says of a session: where it works, what its agent may do and use, and
+//! what it is set to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use sessions::budget::Limits;
+use sessions::options::Wishes;
+use sessions::permission::Mode;
+
+use crate::bootstrap;
+use crate::cli::parse_duration;
+use crate::outcome::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Name of the agent, instead of the first word
+    #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Directory to work in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A further directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR")]
+    add_dir: Vec<PathBuf>,
+}
+
+impl AgentArgs {
+    /// The further directories, as they really are.
+    pub(crate) fn add_dirs(&self) -> Result<Vec<PathBuf>, Failure> {
+        self.add_dir.iter().map(|dir| bootstrap::working_directory(Some(dir))).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WishArgs {
+    /// Model to use, as the agent names it
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Reasoning effort, as the agent names it
+    #[arg(long)]
+    effort: Option<String>,
+    /// Mode of the agent, as the agent names it
+    #[arg(long)]
+    mode: Option<String>,
+    /// Another option of the agent's own, e.g. tools=off (repeatable)
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
+    options: Vec<(String, String)>,
+}
+
+impl WishArgs {
+    /// Of an option that is named twice, what was said last.
+    pub(crate) fn wishes(&self) -> Wishes {
+        Wishes {
+            model: self.model.clone(),
+            effort: self.effort.clone(),
+            mode: self.mode.clone(),
+            options: self.options.iter().cloned().collect(),
+        }
+    }
+}
+
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it like tools=off".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PermissionArgs {
+    /// Allow everything the agent asks for, once at a time
+    #[arg(long, conflicts_with_all = ["deny_all", "permissions"])]
+    approve_all: bool,
+    /// Allow what only reads; ask for the rest
+    #[arg(long, conflicts_with_all = ["approve_all", "deny_all"])]
+    pub(crate) approve_reads: bool,
+    /// Deny everything the agent asks for
+    #[arg(long)]
+    deny_all: bool,
+    /// What to do with questions that no rule answers
+    #[arg(long, value_enum, value_name = "MODE", conflicts_with = "deny_all")]
+    permissions: Option<PermissionMode>,
+    /// A file with rules that answer questions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+impl PermissionArgs {
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        if self.approve_all {
+            return Some(Mode::Auto);
+        }
+        if self.deny_all {
+            return Some(Mode::DenyAll);
+        }
+        self.permissions.map(Mode::from)
+    }
+}
+
+impl From<PermissionMode> for Mode {
+    fn from(mode: PermissionMode) -> Self {
+        match mode {
+            PermissionMode::Ask => Self::Ask,
+            PermissionMode::AcceptEdits => Self::AcceptEdits,
+            PermissionMode::Auto => Self::Auto,
+            PermissionMode::ReadOnly => Self::ReadOnly,
+            PermissionMode::DenyAll => Self::DenyAll,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PermissionMode {
+    /// Ask; reject when nobody is there
+    Ask,
+    /// Allow reads and edits inside the working directories, ask for the rest
+    AcceptEdits,
+    /// Allow everything, once at a time
+    Auto,
+    /// Allow reads, deny the rest
+    ReadOnly,
+    /// Deny everything
+    DenyAll,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LimitArgs {
+    /// Pause the session after so many turns, and ask
+    #[arg(long = "max-turns", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    turns: Option<u64>,
+    /// Pause the session when its turns have run for so long, e.g. 90s or 2h, and ask
+    #[arg(long = "max-time", value_name = "DURATION", value_parser = parse_time)]
+    time: Option<Duration>,
+    /// Pause a turn in which the agent has said nothing for so long, and ask
+    #[arg(long = "max-inactivity", value_name = "DURATION", value_parser = parse_time)]
+    inactivity: Option<Duration>,
+    /// Pause the session when it has used so many tokens, and ask
+    #[arg(long = "max-tokens", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tokens: Option<u64>,
+    /// Pause the session when it has cost so many US dollars, and ask
+    #[arg(long = "max-cost", value_name = "USD", value_parser = parse_money)]
+    cost: Option<f64>,
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            turns: self.turns,
+            running: self.time,
+            inactive: self.inactivity,
+            tokens: self.tokens,
+            cost_usd: self.cost,
+        }
+    }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err("a limit is above zero".to_owned()),
+        time => Ok(time),
+    }
+}
+
+fn parse_money(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "not a number")?;
+    match amount.is_finite() && amount > 0.0 {
+        true => Ok(amount),
+        false => Err("a limit is above zero".to_owned()),
+    }
+}
