@@ -116,19 +116,6 @@ impl Catalogue {
         self.ids().chain(self.iter().flat_map(|one| &one.aliases).map(String::as_str))
     }
 
-    /// Those whose names are given, in the order of the names; the second list has the names
-    /// that nobody answers to.
-    pub fn only(&self, names: &[String]) -> (Self, Vec<String>) {
-        let (mut definitions, mut unknown) = (Vec::new(), Vec::new());
-        for name in names {
-            match self.get(name) {
-                Some(one) => definitions.push(one.clone()),
-                None => unknown.push(name.clone()),
-            }
-        }
-        (Self { definitions }, unknown)
-    }
-
     fn put(&mut self, own: Definition) {
         for other in &mut self.definitions {
             other.aliases.retain(|alias| *alias != own.id);

@@ -16,7 +16,7 @@ use super::dialect::{DialectName, Model, PermissionMode};
 pub use check::DefinitionError;
 pub use version::{BadVersion, Version, VersionRange};
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// What users call it: `claude`.
@@ -228,7 +228,7 @@ pub struct EnvChanges {
 }
 
 /// One way to speak to a CLI.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
     /// `acp` or the name of a dialect.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use runtimes::catalogue::Inside;
 use server::principal::Principal;
 use sessions::desk::Order;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::AcpArgs;
@@ -22,8 +21,9 @@ use crate::launching::name_of;
 use crate::outcome::Failure;
 use crate::reach::Running;
 use crate::serve::inside::{InsideDaemon, InsideOptions};
+use crate::signals::Signals;
 use crate::worker::is_worker;
-use crate::{bootstrap, environment, stdio};
+use crate::{bootstrap, stdio, worker};
 pub(crate) use refusing::refuse;
 
 pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
@@ -75,7 +75,7 @@ fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
         true => Inside::Native.id().to_owned(),
         false => name_of(&args.command),
     };
-    let env = environment::for_agents();
+    let env = worker::environment_for_agents();
     Ok(Order {
         agent: Some(name.unwrap_or_else(usual)),
         command: args.command.clone(),
@@ -88,13 +88,10 @@ fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
 }
 
 pub(crate) fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signals = signal(kind)?;
-        let stop = stop.clone();
-        task::spawn(async move {
-            signals.recv().await;
-            stop.cancel();
-        });
-    }
+    let (mut signals, stop) = (Signals::listen()?, stop.clone());
+    task::spawn(async move {
+        signals.next().await;
+        stop.cancel();
+    });
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! for. A socket with a name that we do not know is an error: a listener that nobody
 //! accepts on would look open and be dead.
 
+use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
@@ -60,28 +61,29 @@ fn sort(mut fds: ListenFd, names: &str) -> Result<Inherited, ActivationError> {
     for (index, name) in names.into_iter().enumerate() {
         let unusable = |error| ActivationError::Unusable { name: name.to_owned(), error };
         match name {
-            "http" | "acp-tcp" => {
-                let taken = fds.take_tcp_listener(index).map_err(unusable)?;
-                let Some(listener) = taken else { continue };
-                listener.set_nonblocking(true).map_err(unusable)?;
-                match name {
-                    "http" => inherited.http.push(listener),
-                    _ => inherited.acp_tcp.push(listener),
-                }
-            }
-            "acp-unix" | "private" => {
-                let taken = fds.take_unix_listener(index).map_err(unusable)?;
-                let Some(listener) = taken else { continue };
-                listener.set_nonblocking(true).map_err(unusable)?;
-                match name {
-                    "private" => inherited.private.push(listener),
-                    _ => inherited.acp_unix.push(listener),
-                }
-            }
+            "http" => take_tcp(&mut fds, index, &mut inherited.http),
+            "acp-tcp" => take_tcp(&mut fds, index, &mut inherited.acp_tcp),
+            "acp-unix" => take_unix(&mut fds, index, &mut inherited.acp_unix),
+            "private" => take_unix(&mut fds, index, &mut inherited.private),
             name => return Err(ActivationError::UnknownName { name: name.to_owned() }),
         }
+        .map_err(unusable)?;
     }
     Ok(inherited)
+}
+
+fn take_tcp(fds: &mut ListenFd, index: usize, taken: &mut Vec<TcpListener>) -> io::Result<()> {
+    let Some(listener) = fds.take_tcp_listener(index)? else { return Ok(()) };
+    listener.set_nonblocking(true)?;
+    taken.push(listener);
+    Ok(())
+}
+
+fn take_unix(fds: &mut ListenFd, index: usize, taken: &mut Vec<UnixListener>) -> io::Result<()> {
+    let Some(listener) = fds.take_unix_listener(index)? else { return Ok(()) };
+    listener.set_nonblocking(true)?;
+    taken.push(listener);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -26,8 +26,6 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
     let form = form.with_context(|| format!("`{}` has no form {}", args.agent, args.form))?;
     let dialect = DialectName::of(&form.dialect).ok_or_else(speaks_acp)?;
     let mut launch = bus::Launch::new(&args.program, "/");
-    launch.keeper_exe = bootstrap::own_exe();
-    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
     launch.records_dir = args.records;
     // The adapter is in the worker's cgroup already.
     launch.cgroups = false;

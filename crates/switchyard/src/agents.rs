@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use runtimes::catalogue::{Catalogue, Inside, Own, OwnError};
 use runtimes::definition::Definition;
-use runtimes::detect::{Diagnosis, Found, Options, Reason, detect_one};
+use runtimes::detect::{Diagnosis, Found, Options, Reason, Run, detect_one};
 
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
@@ -135,13 +135,11 @@ fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
 /// How to look for agents. Where nothing can be written, nothing is kept.
 pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");
-    launch.keeper_exe = bootstrap::own_exe();
-    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
     launch.cgroups = config.file.workers.cgroups;
     let cache = config.home.state.join("cache");
     match bootstrap::make_private_dir(&cache) {
         Ok(()) => {
-            launch.records_dir = Some(config.home.run.join("workers"));
+            launch.records_dir = Some(bootstrap::records_dir(config));
             let scratch = bootstrap::scratch(config);
             scratch.sweep();
             Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
@@ -153,33 +151,21 @@ pub(crate) fn options(config: &Config) -> Options {
     }
 }
 
-/// An agent that can be started.
-#[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) program: PathBuf,
-    pub(crate) version: Option<String>,
-    pub(crate) features: BTreeSet<String>,
-    /// Which of its forms is spoken.
-    pub(crate) form: usize,
-}
-
-/// Finds an agent and what it takes to start it; nothing more is asked of it.
-pub(crate) async fn ready(config: &Config, definition: &Definition) -> Result<Ready, Failure> {
+/// Finds an agent that can be started, and how; nothing more is asked of it.
+pub(crate) async fn ready(
+    config: &Config,
+    definition: &Definition,
+) -> Result<(Run, Found), Failure> {
     let options = Options { for_start: true, ..options(config).patient() };
-    let found = detect_one(definition, &options).await;
+    let mut found = detect_one(definition, &options).await;
     if !found.is_cached {
         for what in &found.unfinished {
             tracing::warn!(agent = found.id, what, "not known; it is not asked again for minutes");
         }
     }
-    match found.run {
-        Some(run) if found.is_usable => Ok(Ready {
-            program: run.program,
-            version: found.version,
-            features: found.features.into_iter().collect(),
-            form: run.form,
-        }),
-        _ => Err(not_ready(&found)),
+    match found.run.take_if(|_| found.is_usable) {
+        Some(run) => Ok((run, found)),
+        None => Err(not_ready(&found)),
     }
 }
 

@@ -52,12 +52,7 @@ async fn take_part(
 ) -> Result<ExitCode, Failure> {
     let info = daemon.find_session(&args.session).await?;
     let session = daemon.session(info.id);
-    let options = TextOptions {
-        color: terminal::color_on_stdout(),
-        show_thinking: !args.hide_thinking,
-        show_prompts: true,
-        verbose: false,
-    };
+    let options = TextOptions { show_thinking: !args.hide_thinking, ..TextOptions::reading() };
     let has_terminal = terminal::can_ask();
     let questions = if has_terminal { Questions::Here } else { Questions::Elsewhere };
     let formatter = Formatter::new(Format::Text, info.id, options);

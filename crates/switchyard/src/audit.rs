@@ -82,7 +82,7 @@ fn text_line(row: &Row) -> String {
         (Some(detail), ..) => format!("{} {detail}", row.by),
         (None, ..) => row.by.clone(),
     };
-    let waited = row.waited_ms.map(|ms| format!(", after {} s", Seconds(ms)));
+    let waited = row.waited_ms.map(|ms| format!(", after {}.{} s", ms / 1000, ms % 1000 / 100));
     format!(
         "{}  {:.10}  {:<10} {verdict:<7}  {}  by {}{}\n",
         row.time,
@@ -92,15 +92,6 @@ fn text_line(row: &Row) -> String {
         shown(&by),
         waited.unwrap_or_default()
     )
-}
-
-/// Milliseconds, shown as seconds with a tenth.
-struct Seconds(u64);
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 100)
-    }
 }
 
 /// A time, the beginning of a day here, or how long ago.

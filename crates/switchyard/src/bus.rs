@@ -46,6 +46,14 @@ pub(crate) async fn dispatch(
         })
     };
     let which = Which { file: file.clone(), pid };
+    let tell = async |order: Order, done: String| {
+        let answer = control::send(&config.home.run, &which, &order).await?;
+        serve::say(&done);
+        for note in answer["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            serve::say(note);
+        }
+        Ok(ExitCode::SUCCESS)
+    };
     match verb {
         Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
         Some(BusVerb::Status { json, prometheus }) => {
@@ -57,37 +65,21 @@ pub(crate) async fn dispatch(
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(BusVerb::Reload) => {
-            tell(&config, &which, Order::Reload, "the file was read again").await
-        }
+        Some(BusVerb::Reload) => tell(Order::Reload, "the file was read again".to_owned()).await,
         Some(BusVerb::Drain { pool }) => {
             let done = format!("pool `{pool}` takes no more requests and ends those it has");
-            tell(&config, &which, Order::Drain { pool }, &done).await
+            tell(Order::Drain { pool }, done).await
         }
         Some(BusVerb::Recover { pool }) => {
             let done = format!("pool `{pool}` serves again");
-            tell(&config, &which, Order::Recover { pool }, &done).await
+            tell(Order::Recover { pool }, done).await
         }
         Some(BusVerb::Restart { pool }) => {
             let done = format!("the workers of pool `{pool}` are replaced one by one");
-            tell(&config, &which, Order::Restart { pool }, &done).await
+            tell(Order::Restart { pool }, done).await
         }
         None => serve::serve(needed()?, serve, config).await,
     }
-}
-
-async fn tell(
-    config: &Config,
-    which: &Which,
-    order: Order,
-    done: &str,
-) -> Result<ExitCode, Failure> {
-    let answer = control::send(&config.home.run, which, &order).await?;
-    serve::say(done);
-    for note in answer["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        serve::say(note);
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn one_file(file: Option<PathBuf>, named: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {

@@ -18,7 +18,7 @@ use crate::reach::{Daemon, Running};
 use crate::serve::inside::InsideOptions;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{agents, bootstrap, environment, terminal};
+use crate::{agents, bootstrap, terminal, worker};
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -118,7 +118,7 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
         start,
         cwd,
         order: order(args)?,
-        env: environment::for_agents(),
+        env: worker::environment_for_agents(),
         history: config.home.state.join(HISTORY),
         has_color: terminal::color_on_stdout(),
         remark: daemon.is_here().then(|| remark.to_owned()),

@@ -1,6 +1,7 @@
 //! `switchyard config show`: what is in effect, in the form of the file. Keys are never shown.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use store::Durability;
@@ -9,6 +10,7 @@ use toml::Value;
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
 use crate::format::word;
+use crate::logging::LogTable;
 
 type Members = Vec<(&'static str, Value)>;
 
@@ -17,15 +19,12 @@ pub(crate) fn show(config: &Config) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     for (name, members) in settings(config) {
-        let _ = writeln!(text, "\n[{name}]");
-        for (key, value) in &members {
-            show_member(&mut text, key, value);
-        }
+        show_members(&mut text, name, members);
     }
     if let Some(webhook) = &config.file.webhook {
         let _ = write!(text, "\n{}", webhook.shown());
     }
-    text.push_str(&config.file.log.show());
+    show_members(&mut text, "log", log(&config.file.log));
     for (name, defaults) in as_written(config) {
         let mut table: toml::Table =
             defaults.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -40,6 +39,17 @@ pub(crate) fn show(config: &Config) -> String {
     text.trim_start().to_owned()
 }
 
+fn show_members(text: &mut String, name: &str, members: Members) {
+    let _ = writeln!(text, "\n[{name}]");
+    for (key, value) in &members {
+        show_member(text, key, value);
+    }
+}
+
+fn text_of(path: &Path) -> Value {
+    path.to_string_lossy().into_owned().into()
+}
+
 fn time(time: Duration) -> Value {
     format!("{}ms", time.as_millis()).into()
 }
@@ -50,6 +60,15 @@ fn number(n: u64) -> Value {
 
 fn count(n: usize) -> Value {
     number(n as u64)
+}
+
+fn log(table: &LogTable) -> Members {
+    let level = table.level.as_deref().unwrap_or("info");
+    let mut log = vec![("format", word(&table.format).into()), ("level", level.into())];
+    log.extend(table.file.as_ref().map(|file| ("file", text_of(file))));
+    let rotation = table.rotation();
+    log.extend([("max_bytes", number(rotation.max_bytes)), ("keep", number(rotation.keep.into()))]);
+    log
 }
 
 /// The tables of which all is shown, whether it is written or not.
@@ -89,7 +108,7 @@ fn settings(config: &Config) -> [(&'static str, Members); 5] {
     ];
     let mut permissions = vec![("mode", word(&config.file.permissions.mode()).into())];
     let rules = config.file.permissions.rules.as_ref();
-    permissions.extend(rules.map(|rules| ("rules", rules.to_string_lossy().into_owned().into())));
+    permissions.extend(rules.map(|rules| ("rules", text_of(rules))));
     let workers = vec![("cgroups", config.file.workers.cgroups.into())];
     [
         ("store", store),

@@ -35,6 +35,14 @@ pub(crate) struct TextOptions {
     pub(crate) verbose: bool,
 }
 
+impl TextOptions {
+    /// For whoever reads at the terminal what was said, asked and thought.
+    pub(crate) fn reading() -> Self {
+        let color = terminal::color_on_stdout();
+        Self { color, show_thinking: true, show_prompts: true, verbose: false }
+    }
+}
+
 impl Formatter {
     pub(crate) fn new(format: Format, session: SessionId, text: TextOptions) -> Self {
         let vocabulary = match format {

@@ -54,9 +54,10 @@ async fn named(
     wanted: &WantedAgent,
     definition: &Definition,
 ) -> Result<AgentCommand, Failure> {
-    let ready = agents::ready(config, definition).await?;
+    let (run, found) = agents::ready(config, definition).await?;
+    let features: BTreeSet<String> = found.features.into_iter().collect();
     let hidden = hidden_keys(config, definition);
-    let form = definition.forms.get(ready.form).context("a form that its definition lacks")?;
+    let form = definition.forms.get(run.form).context("a form that its definition lacks")?;
     let name = definition.id.clone();
     let bad = |error: argv::ArgvError| {
         let failure = Failure::usage(format!("{}: {error}", definition.name));
@@ -68,7 +69,7 @@ async fn named(
     };
     let permissions = runtime_mode(wanted.permissions);
     let values = Values {
-        features: ready.features.clone(),
+        features: features.clone(),
         permissions,
         directories: wanted.additional_directories.clone(),
         cwd: wanted.cwd.clone(),
@@ -79,12 +80,12 @@ async fn named(
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
         let mut env =
-            Machine::here().environment(definition, Some(form), permissions, &ready.program);
+            Machine::here().environment(definition, Some(form), permissions, &run.program);
         env.strip.extend(hidden);
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             name,
-            program: ready.program.into(),
+            program: run.program.into(),
             args: all,
             cwd: wanted.cwd.clone(),
             env,
@@ -94,7 +95,7 @@ async fn named(
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
-                model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
+                model_is_set: wanted.model.is_some() && form.has(Part::Model, &features),
                 system_prompt: SystemPrompt::Unknown,
                 shares_worker: form.shared_worker,
                 login: Some(definition.login_hint()),
@@ -111,7 +112,7 @@ async fn named(
     }
     let dialect = DialectName::of(&form.dialect);
     let takes_system_prompt =
-        dialect.is_some_and(|dialect| form.takes(Part::SystemPrompt, dialect, &ready.features));
+        dialect.is_some_and(|dialect| form.takes(Part::SystemPrompt, dialect, &features));
     let system_prompt = match takes_system_prompt {
         true => SystemPrompt::Taken,
         false => SystemPrompt::NotTaken,
@@ -120,9 +121,9 @@ async fn named(
         ADAPTER_VERB.into(),
         name.clone().into(),
         "--program".into(),
-        ready.program.into(),
+        run.program.into(),
         "--form".into(),
-        ready.form.to_string().into(),
+        run.form.to_string().into(),
         "--permissions".into(),
         permissions.name().into(),
         "--records".into(),
@@ -131,10 +132,10 @@ async fn named(
         config.home.run.join("scratch").into(),
     ];
     args.extend(config.to_args());
-    if let Some(version) = &ready.version {
+    if let Some(version) = &found.version {
         args.extend(["--cli-version".into(), version.into()]);
     }
-    for feature in &ready.features {
+    for feature in &features {
         args.extend(["--feature".into(), feature.into()]);
     }
     Ok(AgentCommand {

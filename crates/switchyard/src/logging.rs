@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use server::secrets::Secrets;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -26,6 +26,7 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::{Registry, reload};
 
 use crate::paint::Paint;
+use file::Rotation;
 use line::Line;
 use writer::Writer;
 
@@ -44,7 +45,7 @@ pub(crate) struct LogTable {
     pub(crate) keep: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
     #[default]
@@ -53,19 +54,9 @@ pub(crate) enum Format {
 }
 
 impl LogTable {
-    /// In the form of the file.
-    pub(crate) fn show(&self) -> String {
-        let rotation = file::Rotation::new(self.max_bytes, self.keep);
-        let format = match self.format {
-            Format::Text => "text",
-            Format::Json => "json",
-        };
-        let level = self.level.as_deref().unwrap_or("info");
-        let level = wire::Json::of(&level);
-        let file = self.file.as_ref().map(wire::Json::of);
-        let file = file.map(|file| format!("file = {}\n", file.as_str())).unwrap_or_default();
-        let text = format!("\n[log]\nformat = \"{format}\"\nlevel = {}\n", level.as_str());
-        text + &file + &rotation.show()
+    /// When a file is put aside, and how many are kept.
+    pub(crate) fn rotation(&self) -> Rotation {
+        Rotation::new(self.max_bytes, self.keep)
     }
 }
 
@@ -153,8 +144,7 @@ impl Logging {
 
     /// A command's log goes to a file, at once and in order.
     pub(crate) fn to_file(&self, path: PathBuf) -> Result<()> {
-        let table = LogTable { file: Some(path), ..LogTable::default() };
-        self.direct(&table, &self.default_level(tracing::Level::INFO))
+        self.daemon(&LogTable { file: Some(path), ..LogTable::default() })
     }
 
     /// A daemon's log, as configured; also when the configuration was read again.
@@ -168,15 +158,10 @@ impl Logging {
         self.direct(table, &self.asked.clone().unwrap_or(filter))
     }
 
-    fn default_level(&self, level: tracing::Level) -> Targets {
-        self.asked.clone().unwrap_or_else(|| quiet_libraries(level))
-    }
-
     fn direct(&self, table: &LogTable, filter: &Targets) -> Result<()> {
         let writer = match &table.file {
             Some(path) => {
-                let rotation = file::Rotation::new(table.max_bytes, table.keep);
-                let file = file::LogFile::open(path.clone(), rotation)
+                let file = file::LogFile::open(path.clone(), table.rotation())
                     .with_context(|| format!("cannot log to {}", path.display()))?;
                 Writer::behind_queue(Box::new(file), table.format.lost())?
             }

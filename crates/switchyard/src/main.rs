@@ -24,7 +24,6 @@ mod config_show;
 mod config_user;
 mod daemon_verbs;
 mod demo;
-mod environment;
 mod follow;
 mod format;
 mod home;

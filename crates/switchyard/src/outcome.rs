@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use wire::event::{Limit, StopReason};
 use wire::{Category, Fault};
 
@@ -29,11 +30,14 @@ const NO_SPACE: &str =
     "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
 
 /// What went wrong, for a person: one line, and a hint if there is something to do.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
-    code: u8,
-    message: String,
-    hint: Option<String>,
+    #[serde(skip)]
+    pub(crate) code: u8,
+    pub(crate) message: String,
+    #[serde(rename = "remedy")]
+    pub(crate) hint: Option<String>,
+    #[serde(skip)]
     is_reader_gone: bool,
 }
 
@@ -49,6 +53,14 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// With a hint, if there is one.
+    pub(crate) fn hinting(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Something of Switchyard's own cannot be written: what to do about it.
@@ -187,11 +199,14 @@ impl From<client::ClientError> for Failure {
         match (&error, error.refusal()) {
             (ClientError::Silent, _) => failure.hint("`--no-daemon` works without it"),
             (_, Some(refusal)) if refusal.slug == "disk-full" => failure.hint(NO_SPACE),
-            _ => match error.remedy() {
-                Some(remedy) => failure.hint(remedy),
-                None => failure,
-            },
+            _ => failure.hinting(error.remedy()),
         }
+    }
+}
+
+impl From<server::listen::ListenError> for Failure {
+    fn from(error: server::listen::ListenError) -> Self {
+        Self::new(ERROR, error.to_string())
     }
 }
 
@@ -201,11 +216,7 @@ impl From<bus::BusError> for Failure {
             bus::BusError::OpenToAll(_) => Some("leave out --no-token, or listen on 127.0.0.1"),
             _ => None,
         };
-        let failure = Self::new(ERROR, error.to_string());
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::new(ERROR, error.to_string()).hinting(hint)
     }
 }
 

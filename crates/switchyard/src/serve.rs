@@ -11,6 +11,7 @@ pub(crate) mod inside;
 mod opening;
 pub(crate) mod presence;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,23 +175,16 @@ fn assemble(
 
 /// The workers that stand ready, by agent.
 fn ready(desk: &Desk) -> Vec<WarmPool> {
-    let mut pools: Vec<WarmPool> = Vec::new();
+    let mut pools = BTreeMap::<String, WarmPool>::new();
     for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
-        let (n_ready, n_starting) = (key.warm as u64, u64::from(key.is_starting));
-        let (n_hits, n_misses) = (key.counts.hits, key.counts.misses);
-        match pools.iter_mut().find(|pool| pool.agent == key.agent) {
-            Some(pool) => {
-                pool.n_ready += n_ready;
-                pool.n_starting += n_starting;
-                pool.n_hits += n_hits;
-                pool.n_misses += n_misses;
-            }
-            None => {
-                pools.push(WarmPool { agent: key.agent, n_ready, n_starting, n_hits, n_misses });
-            }
-        }
+        let pool = pools.entry(key.agent.clone()).or_default();
+        pool.agent = key.agent;
+        pool.n_ready += key.warm as u64;
+        pool.n_starting += u64::from(key.is_starting);
+        pool.n_hits += key.counts.hits;
+        pool.n_misses += key.counts.misses;
     }
-    pools
+    pools.into_values().collect()
 }
 
 /// The daemon's counters.

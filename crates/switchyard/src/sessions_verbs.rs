@@ -106,7 +106,7 @@ async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<
     );
     let title = info.title.as_deref().map(|title| format!("title     {}\n", shown(title)));
     print(&format!("{text}{}\n", title.unwrap_or_default()))?;
-    let options = TextOptions { show_thinking: all, verbose: all, ..reading() };
+    let options = TextOptions { show_thinking: all, verbose: all, ..TextOptions::reading() };
     let formatter = Formatter::new(Format::Text, info.id, options);
     write_log(daemon, &info, formatter, print).await
 }
@@ -128,7 +128,7 @@ async fn write_log(
 
 async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
     let info = daemon.find_session(named).await?;
-    let formatter = Formatter::new(format, info.id, reading());
+    let formatter = Formatter::new(format, info.id, TextOptions::reading());
     let session = daemon.session(info.id);
     let mut view = LogView::new(&session, after, formatter, Questions::Elsewhere);
     let following = async {
@@ -154,7 +154,8 @@ async fn export(
     output: Option<&Path>,
 ) -> Result<(), Failure> {
     let info = daemon.find_session(named).await?;
-    let options = TextOptions { color: output.is_none() && reading().color, ..reading() };
+    let usual = TextOptions::reading();
+    let options = TextOptions { color: output.is_none() && usual.color, ..usual };
     let formatter = Formatter::new(format, info.id, options);
     let mut output = Output::open(output)?;
     let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
@@ -266,14 +267,5 @@ fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
     match line.trim() {
         "y" | "Y" | "yes" => Ok(()),
         _ => Err(Failure::new(1, "nothing was deleted")),
-    }
-}
-
-fn reading() -> TextOptions {
-    TextOptions {
-        color: terminal::color_on_stdout(),
-        show_thinking: true,
-        show_prompts: true,
-        verbose: false,
     }
 }

@@ -13,7 +13,6 @@ use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, Tur
 use crate::cli::{Format, TranslateArgs, Vocabulary};
 use crate::format::{Formatter, TextOptions};
 use crate::outcome::{ERROR, Failure};
-use crate::terminal;
 
 const ACP: &str = "acp";
 const READ_BYTES: usize = 64 << 10;
@@ -129,12 +128,7 @@ impl Writer {
             Vocabulary::Text => Some(Format::Text),
             Vocabulary::Json => Some(Format::Json),
         };
-        let text = TextOptions {
-            color: terminal::color_on_stdout(),
-            show_thinking: true,
-            show_prompts: false,
-            verbose: false,
-        };
+        let text = TextOptions { show_prompts: false, ..TextOptions::reading() };
         Self {
             formatter: format.map(|format| Formatter::new(format, mint::session_id(), text)),
             turn: mint::turn_id(),

@@ -1,7 +1,10 @@
-//! Whether an agent of ours has started this very process, and what it then does not do.
+//! Whether an agent of ours has started this very process, what it then does not do, and what of
+//! our environment agents get.
 //!
 //! A model may talk an agent into calling our own commands. They look, make sessions and prompt,
 //! as for everybody; what is a person's to decide they leave to persons.
+
+use std::collections::BTreeMap;
 
 use crate::outcome::{ERROR, Failure};
 
@@ -16,4 +19,21 @@ pub(crate) fn require_a_person(why: &str) -> Result<(), Failure> {
         true => Err(Failure::new(ERROR, format!("this was started by an agent: {why}"))),
         false => Ok(()),
     }
+}
+
+/// What differs from one shell to the next and means nothing to an agent; workers are kept
+/// ready for an environment.
+const OF_THE_SHELL: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "WINDOWID"];
+
+/// The agent sees what this shell has set, not what the daemon was started with; an agent that
+/// starts another cannot choose that.
+pub(crate) fn environment_for_agents() -> Option<BTreeMap<String, String>> {
+    if is_worker() {
+        return None;
+    }
+    let all = std::env::vars_os();
+    let texts =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let is_meant = |name: &str| !name.starts_with("SWITCHYARD_") && !OF_THE_SHELL.contains(&name);
+    Some(texts.filter(|(name, _)| is_meant(name)).collect())
 }

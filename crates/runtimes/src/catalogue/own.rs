@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::definition::{
-    Auth, Definition, DefinitionError, EnvChanges, Features, Form, Images, McpBy, Models,
-    Permissions, PromptBy, Quirks, Reasoning, Resume, ResumeStyle, VersionProbe,
+    Auth, Definition, DefinitionError, Form, Images, McpBy, Models, Permissions, PromptBy, Resume,
+    ResumeStyle, VersionProbe,
 };
 use crate::dialect::{Model, PermissionMode};
 
@@ -156,25 +156,15 @@ impl Own {
         let mut definition = Definition {
             id: id.to_owned(),
             name: id.to_owned(),
-            aliases: Vec::new(),
-            bins: Vec::new(),
-            path: None,
-            prefix_args: Vec::new(),
-            extra_dirs: Vec::new(),
             install: "it is an agent of your own: check its `command` in the configuration".into(),
-            docs: None,
             // We do not know how it wants to be asked.
             version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
-            features: Features::default(),
-            // What it needs is not known either, and who chose it trusts it with all.
+            // What it needs is not known either, and who chose it trusts it with all. Its models
+            // are not asked for: looking at a list must not run what is not known to be harmless.
             auth: Auth { any_provider: true, ..Auth::default() },
-            // Looking at a list must not run what is not known to be harmless.
-            models: Models::default(),
-            reasoning: Reasoning::default(),
-            env: EnvChanges::default(),
             forms: vec![form],
-            notes: Vec::new(),
             is_own: true,
+            ..Definition::default()
         };
         place(&mut definition, command);
         Ok(definition)
@@ -228,28 +218,15 @@ fn bare_form(dialect: &str, prompt: Option<PromptBy>) -> Form {
     let auto = [(PermissionMode::Auto, Vec::new())];
     Form {
         dialect: dialect.to_owned(),
-        bin: None,
-        requires: Vec::new(),
-        min_version: None,
-        args: Vec::new(),
-        when: Vec::new(),
-        needs: BTreeMap::new(),
         prompt,
-        prompt_args: Vec::new(),
         resume: Resume { style, ..Resume::default() },
-        model: Vec::new(),
-        effort: Vec::new(),
-        add_dir: Vec::new(),
-        system_prompt: Vec::new(),
         mcp: if is_acp { McpBy::Acp } else { McpBy::None },
         permissions: Permissions {
             asks,
             modes: if asks { BTreeMap::new() } else { auto.into() },
             ..Permissions::default()
         },
-        env: EnvChanges::default(),
         images: if speaks { Images::Protocol } else { Images::None },
-        shared_worker: false,
-        quirks: Quirks::default(),
+        ..Form::default()
     }
 }

@@ -190,12 +190,3 @@ fn nonsense_is_refused_with_a_reason() {
         assert!(error.contains(said), "{text}: {error}");
     }
 }
-
-#[test]
-fn names_that_nobody_answers_to_are_told() {
-    let (some, unknown) =
-        Catalogue::shipped().unwrap().only(&["pi".into(), "nobody".into(), "cursor".into()]);
-
-    assert_eq!(some.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["pi", "cursor-agent"]);
-    assert_eq!(unknown, ["nobody"]);
-}

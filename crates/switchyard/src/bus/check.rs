@@ -12,7 +12,7 @@ use bus::{Launch, SpawnError};
 use super::file::{BusFile, FileError};
 use super::listener::Place;
 use super::report::{PoolReport, Report};
-use super::setup::{Problem, launch, problems, warnings};
+use super::setup::{launch, problems, warnings};
 use super::token;
 use crate::config::Config;
 use crate::format::print;
@@ -54,7 +54,7 @@ async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Repor
         if let Place::Unix(socket, _) = &listener.at
             && let Some(dir) = socket.parent().filter(|dir| !dir.is_dir())
         {
-            let problem = Problem::new(format!("{} is no directory", dir.display()));
+            let problem = Failure::new(ERROR, format!("{} is no directory", dir.display()));
             found.push(problem.hint(format!("mkdir -p {}", dir.display())));
         }
     }
@@ -63,10 +63,10 @@ async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Repor
     Report::new(path, &file, pools, warnings, found)
 }
 
-fn find_program(pool: &str, launch: &Launch) -> Result<PathBuf, Problem> {
+fn find_program(pool: &str, launch: &Launch) -> Result<PathBuf, Failure> {
     launch.find_program().map_err(|error| {
         let program = launch.program.display();
-        let problem = Problem::new(format!("pool `{pool}`: {error}"));
+        let problem = Failure::new(ERROR, format!("pool `{pool}`: {error}"));
         match error {
             SpawnError::NotFound { .. } if program.to_string().contains('/') => {
                 problem.hint("correct the path in `command`")

@@ -67,7 +67,7 @@ pub(super) async fn listen(
                 let order = read_line(&mut stream, MAX_ORDER_BYTES).await?;
                 let answer = carry_out(order, &bus, &source, &places).await;
                 let answer = answer.unwrap_or_else(
-                    |refused| json!({ "error": refused.why, "exitCode": refused.code }),
+                    |failure| json!({ "error": failure.message, "exitCode": failure.code }),
                 );
                 write_line(&mut stream, &answer).await
             });
@@ -115,16 +115,16 @@ async fn carry_out(
     bus: &Bus,
     source: &Source,
     places: &[String],
-) -> Result<Value, Refused> {
-    let picture = bus.picture().await.map_err(Refused::by_bus)?;
+) -> Result<Value, Failure> {
+    let picture = bus.picture().await?;
     let pool = |name: String| {
         let names: Vec<&str> = picture.status.pools.iter().map(|pool| &*pool.name).collect();
         match names.contains(&name.as_str()) {
             true => Ok(Arc::from(name)),
-            false => Err(Refused {
-                code: NOT_FOUND,
-                why: format!("there is no pool `{name}`; there is: {}", names.join(", ")),
-            }),
+            false => {
+                let why = format!("there is no pool `{name}`; there is: {}", names.join(", "));
+                Err(Failure::new(NOT_FOUND, why))
+            }
         }
     };
     let command = match order {
@@ -137,9 +137,8 @@ async fn carry_out(
         }
         Order::Reload => {
             let reloaded = source.reload(bus).await;
-            let notes = reloaded.map_err(|failure| Refused {
-                code: ERROR,
-                why: format!("{failure}; the bus goes on as before"),
+            let notes = reloaded.map_err(|failure| {
+                Failure::new(ERROR, format!("{failure}; the bus goes on as before"))
             })?;
             return Ok(json!({ "notes": notes }));
         }
@@ -152,12 +151,12 @@ async fn carry_out(
                 picture.status.pools.iter().find(of_pool).map(|pool| pool.state)
             {
                 let why = format!("pool `{name}` is drained; `bus recover {name}` starts it");
-                return Err(Refused { code: ERROR, why });
+                return Err(Failure::new(ERROR, why));
             }
             Command::RestartPool(name)
         }
     };
-    bus.command(command).await.map_err(Refused::by_bus)?;
+    bus.command(command).await?;
     Ok(json!({}))
 }
 
@@ -190,18 +189,6 @@ fn in_short(status: &Value) -> String {
             false => listeners.join(", "),
         }
     )
-}
-
-/// Why an order was not carried out, and what its sender ends with.
-struct Refused {
-    code: u8,
-    why: String,
-}
-
-impl Refused {
-    fn by_bus(error: bus::BusError) -> Self {
-        Self { code: ERROR, why: error.to_string() }
-    }
 }
 
 /// Which of the buses that run is meant: the only one, if nothing is said.

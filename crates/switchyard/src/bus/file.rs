@@ -214,10 +214,7 @@ impl From<FileError> for Failure {
         let message = error.to_string();
         match error {
             FileError::Unreadable { .. } => Self::usage(message),
-            FileError::Wrong { wrong: Wrong { hint: Some(hint), .. }, .. } => {
-                Self::new(ERROR, message).hint(hint)
-            }
-            FileError::Wrong { .. } => Self::new(ERROR, message),
+            FileError::Wrong { wrong, .. } => Self::new(ERROR, message).hinting(wrong.hint),
         }
     }
 }

@@ -12,8 +12,8 @@ use super::file::{BusFile, Form, Wrong};
 use super::limits_table::{Changed, changed};
 use super::listener::{Listener, PRIVATE_SOCKET, Place};
 use super::pool_table::{PoolEntry, Work};
-use super::setup::Problem;
 use crate::format::word;
+use crate::outcome::{ERROR, Failure};
 use crate::paint::Paint;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Report {
     limits: Vec<Changed>,
     listeners: Vec<Listener>,
     warnings: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<Failure>,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,7 +66,7 @@ impl Report {
         file: &BusFile,
         pools: Vec<PoolReport>,
         warnings: Vec<String>,
-        problems: Vec<Problem>,
+        problems: Vec<Failure>,
     ) -> Self {
         Self {
             path: path.to_owned(),
@@ -86,7 +86,7 @@ impl Report {
             Some((line, column)) => format!("line {line}, column {column}: {message}"),
             None => message,
         };
-        let problems = vec![Problem { message, hint }];
+        let problems = vec![Failure::new(ERROR, message).hinting(hint)];
         Self { path: path.to_owned(), problems, ..Self::default() }
     }
 
@@ -132,7 +132,7 @@ impl Report {
         for warning in &self.warnings {
             let _ = writeln!(text, "\n{}: {}", paint.doubtful("warning"), sanitize(warning));
         }
-        for Problem { message, hint } in &self.problems {
+        for Failure { message, hint, .. } in &self.problems {
             let _ = writeln!(text, "\n{}: {}", paint.bad("problem"), sanitize(message));
             if let Some(hint) = hint {
                 let _ = writeln!(text, "    fix: {}", sanitize(hint));

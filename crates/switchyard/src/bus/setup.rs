@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
-use serde::Serialize;
 use sessions::desk::WantedAgent;
 
 use super::file::BusFile;
@@ -34,14 +33,6 @@ pub(crate) struct BusSetup {
     pub(crate) setup: Setup,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) token_file: Option<PathBuf>,
-}
-
-/// One thing that is wrong, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    #[serde(rename = "remedy")]
-    pub(crate) hint: Option<String>,
 }
 
 /// Everything that a bus needs. `here` is where it is started.
@@ -68,52 +59,49 @@ pub(crate) async fn prepare(
     }
 }
 
-fn first_of(problems: Vec<Problem>) -> Failure {
+fn first_of(problems: Vec<Failure>) -> Failure {
     let n_more = problems.len().saturating_sub(1);
-    let Some(Problem { message, hint }) = problems.into_iter().next() else {
+    let Some(first) = problems.into_iter().next() else {
         return Failure::new(ERROR, "something is wrong");
     };
-    let failure = Failure::new(ERROR, message);
-    match (n_more, hint) {
-        (0, None) => failure,
-        (0, Some(hint)) => failure.hint(hint),
-        (n, hint) => {
-            let more = format!("{n} more: `switchyard bus check` tells all");
-            failure.hint(hint.map_or(more.clone(), |hint| format!("{hint}; and {more}")))
-        }
+    let more = format!("{n_more} more: `switchyard bus check` tells all");
+    match (n_more, first.hint.clone()) {
+        (0, _) => first,
+        (_, None) => first.hint(more),
+        (_, Some(hint)) => first.hint(format!("{hint}; and {more}")),
     }
 }
 
 /// What cannot work as it is written.
-pub(super) fn problems(file: &BusFile) -> Vec<Problem> {
+pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
     let mut found = Vec::new();
     if file.pools.is_empty() {
-        found.push(Problem::of_plan(&PlanError::NoPools));
+        found.push(wrong_plan(&PlanError::NoPools));
     }
     let mut names = BTreeSet::new();
     for pool in &file.pools {
         if !names.insert(&pool.plan.name) {
-            found.push(Problem::of_plan(&PlanError::PoolTwice(pool.plan.name.clone())));
+            found.push(wrong_plan(&PlanError::PoolTwice(pool.plan.name.clone())));
         }
         let alone = Plan { pools: vec![pool.plan.clone()], limits: Limits::default() };
-        found.extend(alone.check().err().map(|error| Problem::of_plan(&error)));
+        found.extend(alone.check().err().map(|error| wrong_plan(&error)));
     }
     let any = vec![PoolPlan::fixed("any", "", 1)];
     let alone = Plan { pools: any, limits: file.limits.clone() };
-    found.extend(alone.check().err().map(|error| Problem::of_plan(&error)));
-    found.extend(edge_problems(&file.edges).into_iter().map(Problem::new));
+    found.extend(alone.check().err().map(|error| wrong_plan(&error)));
+    found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
     let mut places = BTreeSet::new();
     for listener in &file.listeners {
         let at = &listener.at;
         if !places.insert(at) {
-            found.push(Problem::new(format!("{at} is listened on twice")));
+            found.push(Failure::new(ERROR, format!("{at} is listened on twice")));
         }
         if let Some(pool) = &listener.pool
             && !names.contains(&Arc::from(pool.as_str()))
         {
             let known: Vec<&str> = names.iter().map(|name| &***name).collect();
             found.push(
-                Problem::new(format!("{at} is for pool `{pool}`, which is not there"))
+                Failure::new(ERROR, format!("{at} is for pool `{pool}`, which is not there"))
                     .hint(format!("there is: {}", known.join(", "))),
             );
         }
@@ -121,7 +109,7 @@ pub(super) fn problems(file: &BusFile) -> Vec<Problem> {
             && path.as_os_str().as_bytes().len() > MAX_SOCKET_PATH_BYTES
         {
             found.push(
-                Problem::new(format!("{at} is too long for a socket"))
+                Failure::new(ERROR, format!("{at} is too long for a socket"))
                     .hint(format!("use a path of at most {MAX_SOCKET_PATH_BYTES} bytes")),
             );
         }
@@ -188,7 +176,7 @@ pub(super) async fn launch(
     pool: &PoolEntry,
     config: &Config,
     here: &Path,
-) -> Result<Launch, Problem> {
+) -> Result<Launch, Failure> {
     let cwd = pool.cwd.clone().unwrap_or_else(|| here.to_owned());
     let mut launch = match &pool.work {
         Work::Command { program, args } => {
@@ -204,16 +192,14 @@ pub(super) async fn launch(
                 ..WantedAgent::default()
             };
             let found = agent_command(config, &wanted).await;
-            let command = found.map_err(|failure| Problem::of_agent(pool.name(), failure))?;
+            let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
             let mut launch = Launch::new(command.program, cwd);
             (launch.args, launch.env) = (command.args, command.env);
             launch
         }
     };
     set_env(&mut launch.env, pool);
-    launch.keeper_exe = bootstrap::own_exe();
-    launch.keeper_args = vec![bootstrap::KEEPER_VERB.into()];
-    launch.records_dir = Some(config.home.run.join("workers"));
+    launch.records_dir = Some(bootstrap::records_dir(config));
     launch.cgroups = config.file.workers.cgroups;
     Ok(launch)
 }
@@ -232,41 +218,29 @@ fn set_env(env: &mut Environment, pool: &PoolEntry) {
     env.set.extend(pool.env.iter().map(|(name, value)| (name.into(), value.into())));
 }
 
-impl Problem {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+/// What is wrong with a plan, and what to do about it.
+fn wrong_plan(error: &PlanError) -> Failure {
+    let failure = Failure::new(ERROR, error.to_string());
+    match error {
+        PlanError::NoPools => failure.hint("add a [[pool]] with `name` and `command`"),
+        PlanError::PoolTwice(_) => failure.hint("give each pool a name of its own"),
+        PlanError::Pool { .. } | PlanError::Limits(_) => failure,
     }
+}
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    fn of_plan(error: &PlanError) -> Self {
-        let problem = Self::new(error.to_string());
-        match error {
-            PlanError::NoPools => problem.hint("add a [[pool]] with `name` and `command`"),
-            PlanError::PoolTwice(_) => problem.hint("give each pool a name of its own"),
-            PlanError::Pool { .. } | PlanError::Limits(_) => problem,
+/// What keeps a pool's agent from being started, in the words of a bus file.
+fn of_pool(pool: &str, failure: Failure) -> Failure {
+    let hint = failure.hint.map(|hint| match () {
+        // Elsewhere the mode is a flag, and a command stands behind the other words.
+        () if hint.contains("--permissions") => {
+            "choose one with `permissions` in the pool".to_owned()
         }
-    }
-
-    fn of_agent(pool: &str, failure: Failure) -> Self {
-        let (message, hint) = failure.into_words();
-        let hint = hint.map(|hint| match () {
-            // Elsewhere the mode is a flag, and a command stands behind the other words.
-            () if hint.contains("--permissions") => {
-                "choose one with `permissions` in the pool".to_owned()
-            }
-            () if hint.contains("after `--`") => {
-                "`switchyard agents list --all` shows those there \
-                                                 are; anything else is run by `command`"
-                    .to_owned()
-            }
-            () => hint,
-        });
-        Self { message: format!("pool `{pool}`: {message}"), hint }
-    }
+        () if hint.contains("after `--`") => "`switchyard agents list --all` shows those there \
+                                             are; anything else is run by `command`"
+            .to_owned(),
+        () => hint,
+    });
+    Failure::new(ERROR, format!("pool `{pool}`: {}", failure.message)).hinting(hint)
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use bus::Token;
 
 use super::serve::say;
-use super::setup::Problem;
 use crate::bootstrap::make_private_dir;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
@@ -34,14 +33,12 @@ pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failur
 }
 
 /// What is wrong with a file that the user has named.
-pub(super) fn problem(path: &Path) -> Option<Problem> {
-    let failure = match read(path) {
-        Ok(secret) if Token::new(&secret).is_some() => return None,
-        Ok(_) => too_short(path),
-        Err(error) => unusable(path, &error),
-    };
-    let (message, hint) = failure.into_words();
-    Some(Problem { message, hint })
+pub(super) fn problem(path: &Path) -> Option<Failure> {
+    match read(path) {
+        Ok(secret) if Token::new(&secret).is_some() => None,
+        Ok(_) => Some(too_short(path)),
+        Err(error) => Some(unusable(path, &error)),
+    }
 }
 
 fn own_path(config: &Config) -> PathBuf {

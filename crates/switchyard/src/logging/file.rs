@@ -25,9 +25,9 @@ const LEAST_MAX_BYTES: u64 = 4096;
 const MOST_KEPT: u32 = 1000;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rotation {
-    max_bytes: u64,
-    keep: u32,
+pub(crate) struct Rotation {
+    pub(crate) max_bytes: u64,
+    pub(crate) keep: u32,
 }
 
 impl Rotation {
@@ -36,12 +36,6 @@ impl Rotation {
             max_bytes: max_bytes.unwrap_or(MAX_BYTES).max(LEAST_MAX_BYTES),
             keep: keep.unwrap_or(KEEP).min(MOST_KEPT),
         }
-    }
-}
-
-impl Rotation {
-    pub(super) fn show(&self) -> String {
-        format!("max_bytes = {}\nkeep = {}\n", self.max_bytes, self.keep)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use serde_json::{Map, Value, json};
 use server::secrets::{self, Secrets};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
@@ -26,14 +27,8 @@ pub(super) struct Line {
     level: Level,
     target: String,
     message: String,
-    fields: Vec<(&'static str, Value)>,
-}
-
-#[derive(Debug)]
-enum Value {
-    Text(String),
-    /// A number or a boolean, as it is written in JSON too.
-    Plain(String),
+    /// Texts, numbers and booleans, in the order in which they were given.
+    fields: Map<String, Value>,
 }
 
 impl Line {
@@ -44,7 +39,7 @@ impl Line {
             level: *metadata.level(),
             target: metadata.target().to_owned(),
             message: String::new(),
-            fields: Vec::new(),
+            fields: Map::new(),
         };
         event.record(&mut Gather { line: &mut line, secrets, n_bytes: 0 });
         line
@@ -57,7 +52,7 @@ impl Line {
             level: Level::WARN,
             target: "switchyard::logging".to_owned(),
             message: "lines could not be logged".to_owned(),
-            fields: vec![("n_lines", Value::Plain(n_lines.to_string()))],
+            fields: Map::from_iter([("n_lines".to_owned(), n_lines.into())]),
         }
     }
 
@@ -74,13 +69,13 @@ impl Line {
         for (name, value) in &self.fields {
             let _ = write!(text, " {name}=");
             match value {
-                Value::Plain(value) => text.push_str(value),
-                Value::Text(value) if is_one_word(value) => text.push_str(value),
-                Value::Text(value) => {
+                Value::String(value) if is_one_word(value) => text.push_str(value),
+                Value::String(value) => {
                     text.push('"');
                     escape(&value.replace('\\', "\\\\").replace('"', "\\\""), &mut text);
                     text.push('"');
                 }
+                value => _ = write!(text, "{value}"),
             }
         }
         text.push('\n');
@@ -88,26 +83,23 @@ impl Line {
     }
 
     pub(super) fn json(&self) -> String {
-        let mut text = format!("{{\"time\":\"{:.3}\",\"level\":\"{}\"", self.time, self.level);
-        let member = |text: &mut String, name: &str, value: &Value| {
-            text.push(',');
-            quote(name, text);
-            text.push(':');
-            match value {
-                Value::Plain(value) => text.push_str(value),
-                Value::Text(value) => quote(value, text),
+        let line = json!({
+            "time": format!("{:.3}", self.time),
+            "level": self.level.as_str(),
+            "target": self.target,
+            "message": self.message,
+            "fields": self.fields,
+        });
+        let line = line.to_string();
+        let mut text = String::with_capacity(line.len() + 1);
+        // Between strings there is nothing to hide.
+        for c in line.chars() {
+            match is_hidden(c) {
+                true => escape_in_json(c, &mut text),
+                false => text.push(c),
             }
-        };
-        member(&mut text, "target", &Value::Text(self.target.clone()));
-        text.push_str(",\"message\":");
-        quote(&self.message, &mut text);
-        text.push_str(",\"fields\":{");
-        let mut fields = String::new();
-        for (name, value) in &self.fields {
-            member(&mut fields, name, value);
         }
-        text.push_str(fields.strip_prefix(',').unwrap_or(&fields));
-        text.push_str("}}\n");
+        text.push('\n');
         text
     }
 }
@@ -130,12 +122,12 @@ impl Gather<'_> {
         self.n_bytes += value.len();
         match name {
             "message" => self.line.message = value,
-            name => self.line.fields.push((name, Value::Text(value))),
+            name => _ = self.line.fields.insert(name.to_owned(), value.into()),
         }
     }
 
-    fn plain(&mut self, field: &Field, value: impl fmt::Display) {
-        self.line.fields.push((field.name(), Value::Plain(value.to_string())));
+    fn plain(&mut self, field: &Field, value: impl Into<Value>) {
+        self.line.fields.insert(field.name().to_owned(), value.into());
     }
 }
 
@@ -214,17 +206,6 @@ fn escape(value: &str, out: &mut String) {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
             c => out.push(c),
-        }
-    }
-}
-
-/// As a JSON string, whose hidden characters are escaped too.
-fn quote(value: &str, out: &mut String) {
-    let quoted = wire::Json::of(&value);
-    for c in quoted.as_str().chars() {
-        match is_hidden(c) {
-            true => escape_in_json(c, out),
-            false => out.push(c),
         }
     }
 }

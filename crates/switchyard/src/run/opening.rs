@@ -6,14 +6,13 @@ use sessions::options::Wishes;
 use wire::{Seq, SessionId};
 
 use crate::cli::RunArgs;
-use crate::environment;
 use crate::format::members;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::session_info::SessionInfo;
 use crate::spinner::Spinner;
 use crate::worker::require_a_person;
-use crate::{bootstrap, prompt};
+use crate::{bootstrap, prompt, worker};
 
 /// A session, and what is to be done before it is prompted.
 pub(super) struct Opened {
@@ -103,7 +102,7 @@ async fn new(
         "command": words.collect::<Vec<_>>(),
         "cwd": cwd,
         "additionalDirectories": add_dirs,
-        "env": environment::for_agents(),
+        "env": worker::environment_for_agents(),
         "limits": args.limits.limits(),
         // Some agents take it only when they are started.
         "model": args.wishes.model,

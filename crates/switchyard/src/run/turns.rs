@@ -79,7 +79,9 @@ enum Over {
 impl<'a> Turns<'a> {
     pub(super) fn new(args: &'a RunArgs, daemon: &'a Daemon, opened: Opened) -> Self {
         let asker = super::can_ask(args).then(Asker::start);
-        let formatter = Formatter::new(args.format, opened.session.id(), text_options(args));
+        let (show_thinking, usual) = (!args.hide_thinking, TextOptions::reading());
+        let text = TextOptions { show_thinking, show_prompts: false, ..usual };
+        let formatter = Formatter::new(args.format, opened.session.id(), text);
         let mut formatter = formatter.taking_back();
         if args.format == Format::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
@@ -300,15 +302,6 @@ impl<'a> Turns<'a> {
         if self.args.format == Format::Text && terminal::can_ask() {
             terminal::say(&format!("session {}", self.session().id()));
         }
-    }
-}
-
-fn text_options(args: &RunArgs) -> TextOptions {
-    TextOptions {
-        color: terminal::color_on_stdout(),
-        show_thinking: !args.hide_thinking,
-        show_prompts: false,
-        verbose: false,
     }
 }
 

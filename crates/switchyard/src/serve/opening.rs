@@ -12,28 +12,16 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, bail};
 use tokio::process::Command;
 
 use crate::terminal;
 
 /// What opens a file or an address the way the user wants it.
-#[cfg(target_os = "macos")]
-const OPENER: &str = "open";
-#[cfg(not(target_os = "macos"))]
 const OPENER: &str = "xdg-open";
 
 /// Some openers stay for as long as the browser does; what they have to say, they say by then.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-
-#[derive(Debug, thiserror::Error)]
-enum OpenError {
-    #[error("cannot write {}: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
-    #[error("cannot start `{OPENER}`: {0}")]
-    Start(std::io::Error),
-    #[error("`{OPENER}` ended with {0}")]
-    Failed(std::process::ExitStatus),
-}
 
 /// The file that leads to the link; gone with the value.
 #[derive(Debug)]
@@ -46,14 +34,15 @@ impl Opening {
     pub(super) fn start(run: &Path, link: &str) -> Self {
         let path = run.join("open.html");
         let written = write(&path, link);
+        let written = written.with_context(|| format!("cannot write {}", path.display()));
         let opened = path.clone();
         task::spawn(async move {
-            let outcome = match written {
-                Ok(()) => open(&opened).await,
-                Err(source) => Err(OpenError::Write { path: opened, source }),
+            let opening = async {
+                written?;
+                open(&opened).await
             };
-            if let Err(error) = outcome {
-                terminal::say(&format!("{error}\nhint: open the link above in a browser"));
+            if let Err(error) = opening.await {
+                terminal::say(&format!("{error:#}\nhint: open the link above in a browser"));
             }
         });
         Self { path }
@@ -82,7 +71,7 @@ fn write(path: &Path, link: &str) -> std::io::Result<()> {
     )
 }
 
-async fn open(path: &Path) -> Result<(), OpenError> {
+async fn open(path: &Path) -> Result<()> {
     let mut opener = Command::new(OPENER)
         .arg(path)
         .stdin(Stdio::null())
@@ -91,9 +80,9 @@ async fn open(path: &Path) -> Result<(), OpenError> {
         // A browser that it starts is not ours: Ctrl-C here must not end it.
         .process_group(0)
         .spawn()
-        .map_err(OpenError::Start)?;
+        .with_context(|| format!("cannot start `{OPENER}`"))?;
     match tokio::time::timeout(ANSWERS_WITHIN, opener.wait()).await {
-        Ok(Ok(status)) if !status.success() => Err(OpenError::Failed(status)),
+        Ok(Ok(status)) if !status.success() => bail!("`{OPENER}` ended with {status}"),
         _ => Ok(()),
     }
 }

@@ -32,17 +32,17 @@ impl Spans {
     pub(super) fn new(tracer: SdkTracer, secrets: Secrets) -> Self {
         Self { tracer, secrets }
     }
+}
 
-    fn begin(
-        &self,
-        name: String,
-        kind: SpanKind,
-        attributes: Vec<KeyValue>,
-        parent: &Context,
-    ) -> Span {
-        let builder = self.tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
-        self.tracer.build_with_context(builder, parent)
-    }
+fn begin<const N: usize>(
+    tracer: &SdkTracer,
+    name: String,
+    kind: SpanKind,
+    attributes: [KeyValue; N],
+    parent: &Context,
+) -> Span {
+    let builder = tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
+    tracer.build_with_context(builder, parent)
 }
 
 /// What agents and clients write, fit to be shown.
@@ -54,14 +54,15 @@ impl Observer for Spans {
     fn prompt(&self, prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
         let parent = TraceContext::of_meta(prompt.params).map(|given| context_of(&given));
         let agent = shown(&self.secrets, prompt.agent);
-        let attributes = vec![
+        let attributes = [
             KeyValue::new("gen_ai.operation.name", "invoke_agent"),
             KeyValue::new("gen_ai.agent.name", agent.clone()),
             KeyValue::new("gen_ai.conversation.id", prompt.session.to_string()),
             KeyValue::new("switchyard.turn.id", prompt.turn.to_string()),
         ];
         let name = format!("invoke_agent {agent}");
-        let span = self.begin(name, SpanKind::Server, attributes, &parent.unwrap_or_default());
+        let parent = parent.unwrap_or_default();
+        let span = begin(&self.tracer, name, SpanKind::Server, attributes, &parent);
         let inside = inside_of(&span);
         Some(Box::new(TurnSpan {
             tracer: self.tracer.clone(),
@@ -85,9 +86,9 @@ impl Observer for Spans {
             Step::Initialize => "initialize agent",
             Step::OpenSession => "open session",
         };
-        let attributes = vec![KeyValue::new("gen_ai.agent.name", shown(&self.secrets, agent))];
+        let attributes = [KeyValue::new("gen_ai.agent.name", shown(&self.secrets, agent))];
         let parent = parent.map(context_of).unwrap_or_default();
-        let span = self.begin(name.to_owned(), SpanKind::Client, attributes, &parent);
+        let span = begin(&self.tracer, name.to_owned(), SpanKind::Client, attributes, &parent);
         Some(Box::new(StepSpan { span, secrets: self.secrets.clone() }))
     }
 }
@@ -128,12 +129,8 @@ impl TurnWatch for TurnSpan {
                 KeyValue::new("gen_ai.tool.call.id", shown(&self.secrets, call.id)),
                 KeyValue::new("gen_ai.tool.name", kind.clone()),
             ];
-            let builder = self
-                .tracer
-                .span_builder(format!("execute_tool {kind}"))
-                .with_kind(SpanKind::Internal)
-                .with_attributes(attributes);
-            let span = self.tracer.build_with_context(builder, &self.inside);
+            let name = format!("execute_tool {kind}");
+            let span = begin(&self.tracer, name, SpanKind::Internal, attributes, &self.inside);
             self.tools.insert(call.id.to_owned(), span);
         }
         let Some(span) = self.tools.get_mut(call.id) else { return };

@@ -17,7 +17,7 @@ fn config(dir: &Path) -> Config {
     Config { home, file: File::default(), observers: Observers::default(), written: None }
 }
 
-async fn launched(text: &str) -> Result<Launch, Problem> {
+async fn launched(text: &str) -> Result<Launch, Failure> {
     let dir = tempfile::tempdir().unwrap();
     launch(&parse(text).pools[0], &config(dir.path()), Path::new(HERE)).await
 }
