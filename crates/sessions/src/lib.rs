@@ -16,6 +16,7 @@ pub mod link;
 mod listed;
 pub mod made_of;
 mod memory;
+mod name_list;
 pub mod news;
 pub mod observer;
 pub mod open;

@@ -27,7 +27,7 @@ use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
     LINES_IN_OPTIONS, LOOPS, OTHER_SHELLS, READING_BUILTINS, SHELLS, SOURCING_BUILTINS,
-    STDIN_RUNNERS,
+    STDIN_RUNNERS, row,
 };
 use variables::{configures_git, is_line_variable, is_read_by_others, may_configure_git};
 
@@ -244,8 +244,7 @@ impl Search {
             let value = word.text.split_once('=').map(|(_, value)| value);
             // `su -c'…'`
             let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
-            let letters = LINE_LETTERS.iter().find(|(name, _)| *name == program);
-            let letters = letters.map_or(&['c', 'C'][..], |(_, letters)| letters);
+            let letters = row(LINE_LETTERS, program).unwrap_or(&['c', 'C']);
             let attached = word.text.split_once(letters).map(|(_, line)| line);
             let attached = attached.filter(|line| is_short && !line.is_empty());
             for line in [value, attached].into_iter().flatten() {

@@ -1,22 +1,13 @@
 //! Members of messages that somebody may take for others: some readers do not mind upper and lower
 //! case. What is judged under one spelling may be done under the other.
 
+use crate::name_list::names;
 use serde_json::Value;
 
 const OF_QUESTION: [&str; 4] = ["sessionId", "toolCall", "options", "_meta"];
 const OF_OPTION: [&str; 4] = ["optionId", "name", "kind", "_meta"];
-const OF_CALL: [&str; 10] = [
-    "sessionUpdate",
-    "toolCallId",
-    "title",
-    "kind",
-    "status",
-    "content",
-    "locations",
-    "rawInput",
-    "rawOutput",
-    "_meta",
-];
+const OF_CALL: &[&str] =
+    names!("sessionUpdate toolCallId title kind status content locations rawInput rawOutput _meta");
 const OF_CONTENT: [&str; 7] =
     ["type", "content", "path", "oldText", "newText", "terminalId", "_meta"];
 const OF_LOCATION: [&str; 3] = ["path", "line", "_meta"];

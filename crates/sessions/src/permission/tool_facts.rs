@@ -13,36 +13,18 @@ use wire::Ambiguous;
 use super::names::odd_in_call;
 use super::question::READING_KINDS;
 use crate::host::Share;
+use crate::name_list::names;
 
 mod change;
 mod command;
 mod named;
 
 /// Members of a tool's input that hold a path, as agents are known to name them.
-const PATH_MEMBERS: [&str; 22] = [
-    "path",
-    "file_path",
-    "filePath",
-    "filepath",
-    "filename",
-    "file",
-    "abs_path",
-    "absolute_path",
-    "notebook_path",
-    "directory",
-    "source",
-    "destination",
-    "old_path",
-    "new_path",
-    "oldPath",
-    "newPath",
-    "target",
-    "target_file",
-    "targetFile",
-    "uri",
-    "from",
-    "to",
-];
+const PATH_MEMBERS: &[&str] = names!(
+    "path file_path filePath filepath filename file abs_path absolute_path notebook_path \
+     directory source destination old_path new_path oldPath newPath target target_file targetFile \
+     uri from to"
+);
 /// Members that say where other paths begin.
 const BASE_MEMBERS: [&str; 7] =
     ["cwd", "workdir", "working_directory", "workingDirectory", "base", "root", "directory"];

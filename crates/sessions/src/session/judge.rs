@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::{Json, RpcError};
 
+use crate::name_list::names;
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, resolved};
 use projection::command_line;
 
@@ -202,19 +203,11 @@ fn is_variable(name: &str) -> bool {
 /// Whether it is about files or commands at the client, also to one that reads it carelessly.
 pub(crate) fn is_of_client(method: &str) -> bool {
     // As ACP and the libraries for it have them.
-    const NAMES: [&str; 11] = [
-        "readtextfile",
-        "writetextfile",
-        "terminalcreate",
-        "terminaloutput",
-        "terminalwaitforexit",
-        "terminalkill",
-        "terminalrelease",
-        "createterminal",
-        "waitforterminalexit",
-        "killterminal",
-        "releaseterminal",
-    ];
+    const NAMES: &[&str] = names!(
+        "readtextfile writetextfile terminalcreate terminaloutput terminalwaitforexit \
+         terminalkill terminalrelease createterminal waitforterminalexit killterminal \
+         releaseterminal"
+    );
     let (start, letters) = (method.trim_start().to_ascii_lowercase(), letters(method));
     let start = start.trim_start_matches("client/");
     // Letters that look like others, or are the same to somebody: ACP has none.
@@ -246,22 +239,10 @@ fn check_names(params: &str) -> Result<(), RpcError> {
         #[serde(default, borrow)]
         env: Vec<Members<'a>>,
     }
-    const NAMES: [&str; 14] = [
-        "sessionId",
-        "path",
-        "content",
-        "line",
-        "limit",
-        "command",
-        "args",
-        "env",
-        "cwd",
-        "outputByteLimit",
-        "terminalId",
-        "name",
-        "value",
-        "_meta",
-    ];
+    const NAMES: &[&str] = names!(
+        "sessionId path content line limit command args env cwd outputByteLimit terminalId name \
+         value _meta"
+    );
     let members: Members<'_> = parse(params)?;
     let nested: Nested<'_> = parse(params)?;
     let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));

@@ -9,7 +9,7 @@ use super::programs::{
     FIND_ACTIONS, GROUPS, LATER_GROUPS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU,
     OPTIONS_OF_XARGS, OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS,
     SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS,
-    WRAPPERS, WRAPPERS_WITH_OPERAND,
+    WRAPPERS, WRAPPERS_WITH_OPERAND, row,
 };
 use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
 
@@ -50,7 +50,8 @@ impl Search {
             self.lines_among(program, rest, depth?)?;
         }
         let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
-        if !WRAPPERS.contains(&program) && !LINE_RUNNERS.contains(&program) && !is_loader {
+        let runners = [WRAPPERS, SUBCOMMAND_RUNNERS, LINE_RUNNERS];
+        if !is_loader && !runners.iter().any(|names| names.contains(&program)) {
             return Some(());
         }
         let depth = depth?;
@@ -314,9 +315,9 @@ impl Search {
 
 /// Whether a command of the program itself runs others.
 pub(super) fn runs_others(program: &str, command: &str) -> bool {
-    let is_other_name =
-        |(name, commands): &(&str, &[&str])| *name == program && commands.contains(&command);
-    RUN_SUBCOMMANDS.contains(&command) || OTHER_RUN_SUBCOMMANDS.iter().any(is_other_name)
+    let has_other_name = |commands: &[&str]| commands.contains(&command);
+    RUN_SUBCOMMANDS.contains(&command)
+        || row(OTHER_RUN_SUBCOMMANDS, program).is_some_and(has_other_name)
 }
 
 /// Whether the words begin with a command of the program itself that no other can follow on.
@@ -333,15 +334,16 @@ fn is_command_told(words: &[Word]) -> bool {
 fn starts_shell(program: &str, rest: &[Word]) -> bool {
     let has_command = |word: &Word| word.text.starts_with("--c") || is_flag(word, 'c');
     let n_plain = rest.iter().filter(|word| !word.text.starts_with('-')).count();
-    match STARTING_SHELLS.iter().find(|(name, _)| *name == program) {
-        Some((_, Some(needed))) => n_plain < *needed,
-        Some((_, None)) => !rest.iter().any(has_command),
+    match row(STARTING_SHELLS, program) {
+        Some(Some(needed)) => n_plain < needed,
+        Some(None) => !rest.iter().any(has_command),
         None if program == "nix-shell" => !rest.iter().any(announces_command),
         None if program == "systemd-run" => {
             rest.iter().any(|word| is_flag(word, 'S') || word.text.starts_with("--sh"))
         }
         None => {
-            let is_shell = |word: &Word| SHELL_SUBCOMMANDS.contains(&(program, word.text.as_str()));
+            let starting = row(SHELL_SUBCOMMANDS, program).unwrap_or_default();
+            let is_shell = |word: &Word| starting.contains(&word.text.as_str());
             let Some(at) = rest.iter().position(is_shell) else { return false };
             let is_command = |word: &Word| match program {
                 "podman" => !word.text.starts_with('-'),

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::lexer::names_element;
 use super::{ANYTHING, Word, is_setting, setting};
+use crate::name_list::names;
 
 /// They may read what is in parentheses once more.
 const DECLARING: &[&str] = &["declare", "local", "typeset"];
@@ -14,17 +15,8 @@ const DECLARING: &[&str] = &["declare", "local", "typeset"];
 const MARKING: &[&str] = &["export", "readonly"];
 const READING: &[&str] = &["mapfile", "readarray"];
 /// Arrays that bash makes; so others begin, or that is all.
-const OWN: &[&str] = &[
-    "BASH_",
-    "COMPREPLY",
-    "COMP_WORDS",
-    "COPROC",
-    "DIRSTACK",
-    "FUNCNAME",
-    "GROUPS",
-    "MAPFILE",
-    "PIPESTATUS",
-];
+const OWN: &[&str] =
+    names!("BASH_ COMPREPLY COMP_WORDS COPROC DIRSTACK FUNCNAME GROUPS MAPFILE PIPESTATUS");
 
 /// What a line does to arrays.
 #[derive(Debug, Default)]

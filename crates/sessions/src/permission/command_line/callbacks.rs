@@ -3,8 +3,9 @@
 //! It is told whether one of their words may be such an option, or such a value, that only the
 //! shell knows. Words behind `--` are no options.
 
-use super::programs::{FIND_ACTIONS, VALUED_OPTIONS};
+use super::programs::{FIND_ACTIONS, has_value_behind, row};
 use super::{ANYTHING, Word, is_flag};
+use crate::name_list::names;
 
 /// All of their words are for bash, which looks for code in some of them.
 const LITERAL: &[&str] = &["bind", "compgen", "complete"];
@@ -23,16 +24,8 @@ const VALUED_OF_MAPFILE: &str = "COcdnsu";
 const VALUED_OF_SPLIT: &str = "Cablnt";
 const FLAGS_OF_SPLIT: &str = "0123456789deux";
 /// Options of `split` with a value in the next word, if there is none in the same.
-const LONG_OF_SPLIT: &[&str] = &[
-    "additional-suffix",
-    "bytes",
-    "filter",
-    "line-bytes",
-    "lines",
-    "number",
-    "separator",
-    "suffix-length",
-];
+const LONG_OF_SPLIT: &[&str] =
+    names!("additional-suffix bytes filter line-bytes lines number separator suffix-length");
 
 /// Whether it is not told what such a program runs.
 pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
@@ -57,7 +50,7 @@ pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
             before.iter().any(is_unknown) || behind.iter().any(|word| word.is_open)
         }
         _ if OPTIONED.contains(&program) => before.iter().any(may_be_option),
-        _ => TERMINALS.iter().any(|(name, letters)| *name == program && lines_hide(rest, letters)),
+        _ => row(TERMINALS, program).is_some_and(|letters| lines_hide(rest, letters)),
     }
 }
 
@@ -66,12 +59,10 @@ fn exec_hides(program: &str, rest: &[Word]) -> bool {
     let Some((_, words)) = rest.split_first().filter(|(first, _)| first.text == "exec") else {
         return false;
     };
-    let valued = VALUED_OPTIONS.iter().find(|(programs, _)| programs.contains(&program));
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let is_valued = valued.is_some_and(|(_, options)| options.contains(&word.text.as_str()));
         match word.text.starts_with('-') {
-            true if is_valued => drop(words.next()),
+            true if has_value_behind(program, &word.text) => drop(words.next()),
             true => {}
             // Behind the container.
             false => return words.next().is_some_and(|word| word.text.starts_with(ANYTHING)),

@@ -3,7 +3,7 @@
 //! Only what is certain is told. An option that is not in the table, one that is cut short
 //! (`--verb`), or a word of which the shell may make an option, leaves it open.
 
-use super::programs::{PLAIN_FLAGS, VALUED_OPTIONS};
+use super::programs::{PLAIN_FLAGS, has_value_behind};
 use super::{ANYTHING, PATH, Word, is_setting};
 
 /// What stands behind a program's options.
@@ -245,8 +245,7 @@ pub(super) fn may_start_shell(program: &str, rest: &[Word]) -> bool {
 pub(super) fn is_value(program: &str, rest: &[Word], at: usize) -> bool {
     let text =
         |n: usize| at.checked_sub(n).and_then(|at| rest.get(at)).map(|one| one.text.as_str());
-    let options = VALUED_OPTIONS.iter().find(|(programs, _)| programs.contains(&program));
-    let is_option = |text| options.is_some_and(|(_, names)| names.contains(&text));
+    let is_option = |text| has_value_behind(program, text);
     // What looks like an option may be the value of the one before.
     let is_behind_option = text(3).is_some_and(is_option);
     let takes_none = |text: &str| match text.starts_with(ANYTHING) {

@@ -7,6 +7,7 @@
 use super::around::runs_others;
 use super::programs::SHELLS;
 use super::{Search, Word, is_flag, is_line, program_of};
+use crate::name_list::names;
 
 /// They run a line that is the value of `-c`.
 const LINE_CALLERS: &[&str] = &["mise", "npm", "npx", "pnpm", "pnpx"];
@@ -16,39 +17,11 @@ const LINE_EXECUTORS: &[&str] = &["bun", "bundle", "devbox", "pixi", "yarn"];
 const EXEC: &[&str] = &["exe", "exec", "x"];
 const EXPLORE: &[&str] = &["explo", "explor", "explore"];
 /// Options of npm and pnpm that have no value.
-const FLAGS: &[&str] = &[
-    "-B",
-    "-D",
-    "-E",
-    "-O",
-    "-P",
-    "-S",
-    "-d",
-    "-f",
-    "-g",
-    "-q",
-    "-r",
-    "-s",
-    "-y",
-    "--force",
-    "--global",
-    "--if-present",
-    "--ignore-scripts",
-    "--include-workspace-root",
-    "--json",
-    "--legacy-peer-deps",
-    "--offline",
-    "--parallel",
-    "--prefer-offline",
-    "--quiet",
-    "--recursive",
-    "--save-dev",
-    "--silent",
-    "--verbose",
-    "--workspaces",
-    "--ws",
-    "--yes",
-];
+const FLAGS: &[&str] = names!(
+    "-B -D -E -O -P -S -d -f -g -q -r -s -y --force --global --if-present --ignore-scripts \
+     --include-workspace-root --json --legacy-peer-deps --offline --parallel --prefer-offline \
+     --quiet --recursive --save-dev --silent --verbose --workspaces --ws --yes"
+);
 /// Options of pnpm that have one.
 const VALUED_OF_PNPM: &[&str] = &["-C", "-F", "--dir", "--filter"];
 /// With nothing but these it only says something about itself.

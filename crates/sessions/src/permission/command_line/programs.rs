@@ -1,5 +1,7 @@
 //! Programs that run others, and what stands before the others.
 
+use crate::name_list::names;
+
 /// They run a line that is one of their arguments, or what comes in.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash"];
 /// They read lines in ways of their own.
@@ -8,304 +10,44 @@ pub(super) const OTHER_SHELLS: &[&str] =
 /// They stand before a command and change nothing about what it is.
 pub(super) const KEYWORDS: &[&str] =
     &["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
-/// They run what stands behind them and their options.
-pub(super) const WRAPPERS: &[&str] = &[
-    ",",
-    "asdf",
-    "aws-vault",
-    "builtin",
-    "bun",
-    "bundle",
-    "bunx",
-    "busybox",
-    "bwrap",
-    "caffeinate",
-    "capsh",
-    "catatonit",
-    "catchsegv",
-    "cgexec",
-    "chamber",
-    "choom",
-    "chpst",
-    "chronic",
-    "chroot",
-    "chrt",
-    "command",
-    "conda",
-    "corepack",
-    "cpulimit",
-    "cross-env",
-    "dbus-launch",
-    "dbus-run-session",
-    "devbox",
-    "devenv",
-    "direnv",
-    "distrobox",
-    "doas",
-    "docker",
-    "docker-compose",
-    "doppler",
-    "dotenv",
-    "dotenvx",
-    "dumb-init",
-    "eatmydata",
-    "env",
-    "env-cmd",
-    "envchain",
-    "exec",
-    "fakeroot",
-    "faketime",
-    "fd",
-    "fdfind",
-    "find",
-    "firejail",
-    "flamegraph",
-    "flatpak-spawn",
-    "flock",
-    "flox",
-    "fnm",
-    "foreman",
-    "gdb",
-    "goenv",
-    "gosu",
-    "guix",
-    "hatch",
-    "heaptrack",
-    "i386",
-    "ifne",
-    "incus",
-    "infisical",
-    "ionice",
-    "ip",
-    "jenv",
-    "jj",
-    "jobs",
-    "kubectl",
-    "ld.so",
-    "lerna",
-    "limactl",
-    "linux32",
-    "linux64",
-    "ltrace",
-    "lxc",
-    "mamba",
-    "micromamba",
-    "mise",
-    "mix",
-    "mpiexec",
-    "mpirun",
-    "multipass",
-    "nerdctl",
-    "nice",
-    "nix",
-    "nodenv",
-    "nohup",
-    "npm",
-    "npx",
-    "nsenter",
-    "numactl",
-    "nvm",
-    "nx",
-    "onchange",
-    "op",
-    "parallel",
-    "pdm",
-    "perf",
-    "phpenv",
-    "pipenv",
-    "pipx",
-    "pixi",
-    "pkexec",
-    "pkgx",
-    "plenv",
-    "pnpm",
-    "pnpx",
-    "podman",
-    "poetry",
-    "prlimit",
-    "proot",
-    "proxychains",
-    "proxychains4",
-    "pyenv",
-    "rbenv",
-    "reflex",
-    "retry",
-    "rlwrap",
-    "rr",
-    "run0",
-    "runuser",
-    "rustup",
-    "rye",
-    "samply",
-    "sem",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "setuidgid",
-    "srun",
-    "ssh-agent",
-    "start-stop-daemon",
-    "stdbuf",
-    "steam-run",
-    "strace",
-    "su-exec",
-    "sudo",
-    "systemd-inhibit",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "tini",
-    "toolbox",
-    "torify",
-    "torsocks",
-    "tox",
-    "toybox",
-    "tsocks",
-    "uname26",
-    "unbuffer",
-    "unshare",
-    "uv",
-    "uvx",
-    "valgrind",
-    "volta",
-    "watchexec",
-    "x86_64",
-    "xargs",
-    "xvfb-run",
-    "yarn",
-];
+/// They run what stands behind them and their options, beside [`SUBCOMMAND_RUNNERS`].
+pub(super) const WRAPPERS: &[&str] = names!(
+    ", builtin bunx busybox bwrap caffeinate capsh catatonit catchsegv cgexec choom chpst chronic \
+     chroot chrt command corepack cpulimit cross-env dbus-launch dbus-run-session doas dotenv \
+     dumb-init eatmydata env env-cmd envchain exec fakeroot faketime fd fdfind find firejail \
+     flamegraph flatpak-spawn flock gdb gosu guix heaptrack i386 ifne ionice ip jobs ld.so \
+     linux32 linux64 ltrace mpiexec mpirun nice nohup npx nsenter numactl onchange parallel perf \
+     pkexec pkgx pnpx prlimit proot proxychains proxychains4 reflex retry rlwrap run0 runuser sem \
+     setarch setpriv setsid setuidgid srun ssh-agent start-stop-daemon stdbuf steam-run strace \
+     su-exec sudo systemd-inhibit systemd-run taskset time timeout tini torify torsocks toybox \
+     tsocks uname26 unbuffer unshare uvx valgrind watchexec x86_64 xargs xvfb-run"
+);
 /// They run a line that is one of their arguments, or all of them.
-pub(super) const LINE_RUNNERS: &[&str] = &[
-    "alias",
-    "cargo-watch",
-    "chokidar",
-    "compgen",
-    "complete",
-    "concurrently",
-    "cross-env-shell",
-    "entr",
-    "eval",
-    "flock",
-    "hyperfine",
-    "mapfile",
-    "mispipe",
-    "newgrp",
-    "nix-shell",
-    "nodemon",
-    "parallel",
-    "readarray",
-    "runuser",
-    "screen",
-    "script",
-    "sem",
-    "sg",
-    "split",
-    "ssh",
-    "start-server-and-test",
-    "su",
-    "tmux",
-    "trap",
-    "watch",
-    "watchexec",
-];
+pub(super) const LINE_RUNNERS: &[&str] = names!(
+    "alias cargo-watch chokidar compgen complete concurrently cross-env-shell entr eval flock \
+     hyperfine mapfile mispipe newgrp nix-shell nodemon parallel readarray runuser screen script \
+     sem sg split ssh start-server-and-test su tmux trap watch watchexec"
+);
 /// Of those, they have the line as the value of an option, or for another machine or terminal.
-pub(super) const LINES_IN_OPTIONS: &[&str] = &[
-    "cargo-watch",
-    "chokidar",
-    "compgen",
-    "complete",
-    "mapfile",
-    "nodemon",
-    "readarray",
-    "screen",
-    "split",
-    "ssh",
-    "tmux",
-];
+pub(super) const LINES_IN_OPTIONS: &[&str] =
+    names!("cargo-watch chokidar compgen complete mapfile nodemon readarray screen split ssh tmux");
 /// Of those, they give the values of their options to a shell as they are.
-pub(super) const FOR_SHELL: &[&str] = &[
-    "alias",
-    "compgen",
-    "complete",
-    "flock",
-    "mapfile",
-    "readarray",
-    "runuser",
-    "script",
-    "sg",
-    "split",
-    "su",
-    "trap",
-];
+pub(super) const FOR_SHELL: &[&str] =
+    names!("alias compgen complete flock mapfile readarray runuser script sg split su trap");
 /// They run the value of an option, and take it for a line of a shell or for words.
 pub(super) const VALUE_RUNNERS: &[&str] = &["rsync", "scp", "sftp", "ssh", "tar"];
 /// They have a file, a directory or a number before the command.
 pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
     "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",
 ];
-/// They have the command behind a command of their own that runs others.
-pub(super) const SUBCOMMAND_RUNNERS: &[&str] = &[
-    "asdf",
-    "aws-vault",
-    "bun",
-    "bundle",
-    "chamber",
-    "conda",
-    "devbox",
-    "devenv",
-    "direnv",
-    "distrobox",
-    "docker",
-    "docker-compose",
-    "doppler",
-    "dotenvx",
-    "flox",
-    "fnm",
-    "foreman",
-    "goenv",
-    "hatch",
-    "incus",
-    "infisical",
-    "jenv",
-    "jj",
-    "kubectl",
-    "lerna",
-    "limactl",
-    "lxc",
-    "mamba",
-    "micromamba",
-    "mise",
-    "mix",
-    "multipass",
-    "nerdctl",
-    "nix",
-    "nodenv",
-    "npm",
-    "nvm",
-    "nx",
-    "op",
-    "pdm",
-    "phpenv",
-    "pipenv",
-    "pipx",
-    "pixi",
-    "plenv",
-    "pnpm",
-    "podman",
-    "poetry",
-    "pyenv",
-    "rbenv",
-    "rr",
-    "rustup",
-    "rye",
-    "samply",
-    "toolbox",
-    "tox",
-    "uv",
-    "volta",
-    "yarn",
-];
+/// They run what stands behind a command of their own that runs others.
+pub(super) const SUBCOMMAND_RUNNERS: &[&str] = names!(
+    "asdf aws-vault bun bundle chamber conda devbox devenv direnv distrobox docker docker-compose \
+     doppler dotenvx flox fnm foreman goenv hatch incus infisical jenv jj kubectl lerna limactl \
+     lxc mamba micromamba mise mix multipass nerdctl nix nodenv npm nvm nx op pdm phpenv pipenv \
+     pipx pixi plenv pnpm podman poetry pyenv rbenv rr rustup rye samply toolbox tox uv volta \
+     yarn"
+);
 /// That command.
 pub(super) const RUN_SUBCOMMANDS: &[&str] =
     &["--", "develop", "dlx", "exe", "exec", "run", "shell", "unshare", "x"];
@@ -357,18 +99,15 @@ pub(super) const STARTING_SHELLS: &[(&str, Option<usize>)] = &[
     ("su", None),
 ];
 /// Commands of a program that start a shell, if nothing says what else to run.
-pub(super) const SHELL_SUBCOMMANDS: &[(&str, &str)] = &[
-    ("guix", "environment"),
-    ("guix", "shell"),
-    ("hatch", "shell"),
-    ("mise", "en"),
-    ("nix", "develop"),
-    ("nix", "shell"),
-    ("pipenv", "shell"),
-    ("pixi", "s"),
-    ("pixi", "shell"),
-    ("podman", "unshare"),
-    ("poetry", "shell"),
+pub(super) const SHELL_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    ("guix", &["environment", "shell"]),
+    ("hatch", &["shell"]),
+    ("mise", &["en"]),
+    ("nix", &["develop", "shell"]),
+    ("pipenv", &["shell"]),
+    ("pixi", &["s", "shell"]),
+    ("podman", &["unshare"]),
+    ("poetry", &["shell"]),
 ];
 /// Builtins that look for code in what they are told.
 pub(super) const EVALUATING_BUILTINS: &[&str] = &[
@@ -383,68 +122,27 @@ pub(super) const LOOPS: &[&str] = &["for", "select"];
 /// Builtins that set variables which they are told by name.
 pub(super) const READING_BUILTINS: &[&str] = &["getopts", "mapfile", "printf", "read", "readarray"];
 /// How variables end whose value others run.
-pub(super) const LINE_VARIABLES: &[&str] = &[
-    "ASKPASS",
-    "BROWSER",
-    "COMMAND",
-    "EDITOR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_SSH",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "PAGER",
-    "RSH",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "RUSTC_WRAPPER",
-    "SVN_SSH",
-    "VISUAL",
-    "_RUNNER",
-];
+pub(super) const LINE_VARIABLES: &[&str] = names!(
+    "ASKPASS BROWSER COMMAND EDITOR GIT_EXTERNAL_DIFF GIT_SSH LESSCLOSE LESSOPEN PAGER RSH \
+     RUSTC_WORKSPACE_WRAPPER RUSTC_WRAPPER SVN_SSH VISUAL _RUNNER"
+);
 /// Whatever they name is done, in any order.
 pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
 pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
 /// Options with a value in the next word, of programs whose other options are not told.
-pub(super) const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
+const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
     (
         &["docker", "docker-compose", "nerdctl", "podman"],
-        &[
-            "-H",
-            "-e",
-            "-f",
-            "-p",
-            "-u",
-            "-v",
-            "-w",
-            "--context",
-            "--env",
-            "--env-file",
-            "--file",
-            "--host",
-            "--name",
-            "--network",
-            "--profile",
-            "--project-directory",
-            "--project-name",
-            "--user",
-            "--volume",
-            "--workdir",
-        ],
+        names!(
+            "-H -e -f -p -u -v -w --context --env --env-file --file --host --name --network \
+             --profile --project-directory --project-name --user --volume --workdir"
+        ),
     ),
     (&["kubectl"], &["-c", "-n", "--container", "--context", "--namespace"]),
     (
         &["uv"],
-        &[
-            "-p",
-            "--directory",
-            "--env-file",
-            "--extra",
-            "--group",
-            "--package",
-            "--project",
-            "--python",
-            "--with",
-        ],
+        names!("-p --directory --env-file --extra --group --package --project --python --with"),
     ),
     (&["watch"], &["-n", "--interval"]),
 ];
@@ -459,27 +157,25 @@ pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
     ("start-stop-daemon", &["--e", "--sta"], "ax"),
 ];
 /// What git takes before its command, with a value behind it.
-pub(super) const OPTIONS_OF_GIT: &[&str] = &[
-    "-C",
-    "-c",
-    "--attr-source",
-    "--config-env",
-    "--git-dir",
-    "--namespace",
-    "--shallow-file",
-    "--super-prefix",
-    "--work-tree",
-];
+pub(super) const OPTIONS_OF_GIT: &[&str] = names!(
+    "-C -c --attr-source --config-env --git-dir --namespace --shallow-file --super-prefix \
+     --work-tree"
+);
 /// What `xargs` takes before its command, with a value behind it.
-pub(super) const OPTIONS_OF_XARGS: &[&str] = &[
-    "--arg-file",
-    "--delimiter",
-    "--max-args",
-    "--max-chars",
-    "--max-procs",
-    "--process-slot-var",
-];
+pub(super) const OPTIONS_OF_XARGS: &[&str] =
+    names!("--arg-file --delimiter --max-args --max-chars --max-procs --process-slot-var");
 /// The same of one letter, which others may stand before.
 pub(super) const LETTERS_OF_XARGS: &str = "EIJLPRSadns";
 /// Behind these `find` has a command.
 pub(super) const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+
+/// Whether an option of that program has its value in the next word.
+pub(super) fn has_value_behind(program: &str, option: &str) -> bool {
+    let mut known = VALUED_OPTIONS.iter().filter(|(programs, _)| programs.contains(&program));
+    known.any(|(_, options)| options.contains(&option))
+}
+
+/// What a table says of a program.
+pub(super) fn row<T: Copy>(table: &[(&str, T)], program: &str) -> Option<T> {
+    table.iter().find(|(name, _)| *name == program).map(|(_, row)| *row)
+}

@@ -4,22 +4,15 @@
 //! know, it is not told which word is the line, nor how that is read.
 
 use super::{ANYTHING, Search, Word, is_changed, is_unseen_script};
+use crate::name_list::names;
 
 /// With one of these alone it only says something about itself.
 const TELLING: &[&str] = &["--help", "--version"];
 /// Long options of bash, which may have one dash as well as two. To dash they are errors.
-const LONG: &[&str] = &[
-    "debugger",
-    "dump-po-strings",
-    "dump-strings",
-    "login",
-    "noediting",
-    "noprofile",
-    "norc",
-    "posix",
-    "restricted",
-    "verbose",
-];
+const LONG: &[&str] = names!(
+    "debugger dump-po-strings dump-strings login noediting noprofile norc posix restricted \
+     verbose"
+);
 /// The same, with a file in the next word.
 const LONG_WITH_FILE: &[&str] = &["init-file", "rcfile"];
 /// Letters of bash and dash. `-s` runs what comes in, with `-k` words of a command are variables,

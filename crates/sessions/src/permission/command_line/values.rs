@@ -1,17 +1,14 @@
 //! Options of programs for archives and other machines, the value of which they run.
 
+use super::programs::row;
 use super::{ANYTHING, Search, Word, is_unseen_script};
+use crate::name_list::names;
 
 /// So the options begin behind which somebody says what `tar` runs.
-const LONG_OF_TAR: &[&str] = &[
-    "checkpoint-action",
-    "info-script",
-    "new-volume-script",
-    "rmt-command",
-    "rsh-command",
-    "to-command",
-    "use-compress-program",
-];
+const LONG_OF_TAR: &[&str] = names!(
+    "checkpoint-action info-script new-volume-script rmt-command rsh-command to-command \
+     use-compress-program"
+);
 /// Options of OpenSSH's programs that have a value.
 const VALUED: &[(&str, &str)] =
     &[("scp", "DFJPSXcilo"), ("sftp", "BDFJPRSXbcilos"), ("ssh", "BDEFIJLOQRSWbceilmopw")];
@@ -108,7 +105,7 @@ impl Search {
 
 /// The options before a host and behind it that have a value. What is behind that is a command.
 fn options_of_ssh(program: &str, rest: &[Word]) -> Vec<(char, Word)> {
-    let valued = VALUED.iter().find(|(name, _)| *name == program).map_or("", |(_, valued)| valued);
+    let valued = row(VALUED, program).unwrap_or_default();
     let (mut options, mut n_operands, mut words) = (Vec::new(), 0, rest.iter());
     while let Some(word) = words.next() {
         let Some(letters) = word.text.strip_prefix('-') else {

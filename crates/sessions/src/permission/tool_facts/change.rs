@@ -3,21 +3,14 @@
 use serde_json::Value;
 
 use super::{LIST_MEMBERS, PATH_MEMBERS};
+use crate::name_list::names;
 
 /// Members that hold what a text is replaced by, or which one.
 const REPLACING: [&str; 6] =
     ["old_string", "new_string", "oldText", "newText", "old_str", "new_str"];
 /// Members that hold what is written, if they stand beside a path.
-const WRITTEN: [&str; 8] = [
-    "content",
-    "contents",
-    "file_content",
-    "fileContent",
-    "file_text",
-    "fileText",
-    "new_content",
-    "newContent",
-];
+const WRITTEN: &[&str] =
+    names!("content contents file_content fileContent file_text fileText new_content newContent");
 /// Members that hold changes, of whatever shape.
 const CHANGES: [&str; 2] = ["edits", "replacements"];
 /// What lines begin with that only patches have.

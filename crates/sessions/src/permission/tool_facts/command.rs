@@ -3,23 +3,14 @@
 use serde_json::Value;
 
 use super::named::expanded;
+use crate::name_list::names;
 use projection::command_line;
 
 /// Members that hold one, in small letters and without what joins words.
-const MEMBERS: [&str; 12] = [
-    "argv",
-    "bash",
-    "cmd",
-    "cmdline",
-    "command",
-    "commandline",
-    "commands",
-    "executable",
-    "program",
-    "script",
-    "shell",
-    "shellcommand",
-];
+const MEMBERS: &[&str] = names!(
+    "argv bash cmd cmdline command commandline commands executable program script shell \
+     shellcommand"
+);
 /// Members that hold what follows a program.
 const ARGUMENTS: [&str; 7] =
     ["args", "arguments", "cmdargs", "commandargs", "parameters", "params", "subcommand"];
@@ -33,32 +24,11 @@ const MAYBE_WITHOUT: [&str; 2] = ["args", "arguments"];
 const DIRECTORIES: [&str; 6] =
     ["cwd", "dir", "directory", "dirpath", "workdir", "workingdirectory"];
 /// Members beside a command that change nothing about what it does; where is told by others.
-const HARMLESS: &[&str] = &[
-    "background",
-    "callid",
-    "description",
-    "explanation",
-    "id",
-    "isbackground",
-    "justification",
-    "login",
-    "maxoutputtokens",
-    "messageid",
-    "mode",
-    "parsedcmd",
-    "reason",
-    "requestid",
-    "runinbackground",
-    "sessionid",
-    "simplecommands",
-    "timeout",
-    "timeoutms",
-    "title",
-    "toolcallid",
-    "turnid",
-    "type",
-    "yieldtimems",
-];
+const HARMLESS: &[&str] = names!(
+    "background callid description explanation id isbackground justification login \
+     maxoutputtokens messageid mode parsedcmd reason requestid runinbackground sessionid \
+     simplecommands timeout timeoutms title toolcallid turnid type yieldtimems"
+);
 const ENVIRONMENTS: [&str; 3] = ["env", "environment", "envs"];
 /// Inputs in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 8;

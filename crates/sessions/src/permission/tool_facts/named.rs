@@ -8,26 +8,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{LIST_MEMBERS, PATH_MEMBERS};
+use crate::name_list::names;
 
 /// Members that hold text, not what is done to it.
-const TEXTS: [&str; 16] = [
-    "content",
-    "contents",
-    "text",
-    "old_string",
-    "new_string",
-    "oldText",
-    "newText",
-    "old_str",
-    "new_str",
-    "prompt",
-    "description",
-    "query",
-    "pattern",
-    "regex",
-    "command",
-    "cmd",
-];
+const TEXTS: &[&str] = names!(
+    "content contents text old_string new_string oldText newText old_str new_str prompt \
+     description query pattern regex command cmd"
+);
 /// What the lines of patches begin with that name a file.
 const IN_PATCHES: [&str; 8] = [
     "*** Update File: ",

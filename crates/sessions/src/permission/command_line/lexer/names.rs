@@ -2,19 +2,11 @@
 
 use super::numbers::is_option;
 use super::{ANYTHING, Word};
+use crate::name_list::names;
 
 /// Builtins that make variables, or set those that they are told by name.
-const NAMING: [&str; 9] = [
-    "declare",
-    "export",
-    "getopts",
-    "local",
-    "mapfile",
-    "read",
-    "readarray",
-    "readonly",
-    "typeset",
-];
+const NAMING: &[&str] =
+    names!("declare export getopts local mapfile read readarray readonly typeset");
 /// Of those, they may set a part of a variable, and one of a whole name that is not told.
 const NAMING_PARTS: [&str; 6] = ["declare", "local", "mapfile", "read", "readarray", "typeset"];
 /// Variables that make bash run something else.

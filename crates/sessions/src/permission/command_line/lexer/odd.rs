@@ -1,24 +1,12 @@
 //! What makes a shell read a line in another way than it is read here.
 
+use crate::name_list::names;
+
 /// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 16] = [
-    "@P}",
-    "PS0=",
-    "PS0+=",
-    "PS0:=",
-    "PS0[",
-    "PS4=",
-    "PS4+=",
-    "PS4:=",
-    "PS4[",
-    "BASH_CMDS",
-    "BASH_ENV",
-    "BASH_FUNC_",
-    "BASH_ALIASES",
-    "BASHOPTS",
-    "SHELLOPTS",
-    "histexpand",
-];
+const ODD: &[&str] = names!(
+    "@P} PS0= PS0+= PS0:= PS0[ PS4= PS4+= PS4:= PS4[ BASH_CMDS BASH_ENV BASH_FUNC_ BASH_ALIASES \
+     BASHOPTS SHELLOPTS histexpand"
+);
 
 /// Whether a line, or a word of it, makes code of what is text.
 pub(super) fn is_odd(source: &str) -> bool {
