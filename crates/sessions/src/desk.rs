@@ -26,7 +26,7 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use wire::{Category, Fault, Json, SessionId};
 
-use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
+use crate::host::{AgentCommand, HostSlot};
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
@@ -276,13 +276,10 @@ impl Desk {
         new_params: Option<&Json>,
         model: Option<&str>,
     ) -> Arc<HostSlot> {
-        let initialize = own_client_capabilities(self.yard.settings.questions_wait);
+        let Yard { setup, settings, .. } = &self.yard;
         match &self.pools {
-            Some(pools) => pools.slot(command, initialize, new_params, model).await,
-            None => {
-                let Yard { setup, settings, .. } = &self.yard;
-                Arc::new(HostSlot::new(command, setup.clone(), settings.clone(), initialize))
-            }
+            Some(pools) => pools.slot(command, new_params, model).await,
+            None => Arc::new(HostSlot::new(command, setup.clone(), settings.clone())),
         }
     }
 

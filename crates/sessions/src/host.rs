@@ -1,7 +1,7 @@
 //! Switchyard in ACP's client role: one agent process and the conversation with it.
 //!
-//! In: how to start the agent, and what to say in `initialize`. Out: a connection that
-//! many sessions share; each gets its own messages in order.
+//! In: how to start the agent. Out: a connection that many sessions share; each gets its own
+//! messages in order.
 //!
 //! Always true: when the agent's stdout ends, or it stops reading, or it exits, the whole
 //! process tree is ended, every session is told, and `ended` says how.
@@ -25,7 +25,7 @@ use crate::observer::Step;
 use crate::settings::{Settings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
-pub use capabilities::{AgentCapabilities, AuthMethod, own_client_capabilities};
+pub use capabilities::{AgentCapabilities, AuthMethod};
 pub(crate) use room::Share;
 pub(crate) use routes::{FromAgent, FromAgents};
 use routes::{Routes, dispatch};
@@ -171,7 +171,6 @@ impl Host {
         command: &AgentCommand,
         setup: &WorkerSetup,
         settings: &Settings,
-        initialize: &Json,
     ) -> Result<Arc<Self>, StartError> {
         // It may be something else by now than when the session was made.
         if settings.forbidden.renewed().covers(&command.cwd) {
@@ -225,7 +224,8 @@ impl Host {
             is_stopping: AtomicBool::new(false),
         };
         let initializing = observers.step(Step::Initialize, &command.name);
-        match initializing.ended(host.initialize(initialize).await) {
+        let introduction = capabilities::introduction(&host.settings, &host.manners);
+        match initializing.ended(host.initialize(&introduction).await) {
             Ok(initialized) => {
                 host.capabilities = AgentCapabilities::read(&initialized);
                 host.initialized = initialized;

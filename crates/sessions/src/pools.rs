@@ -1,6 +1,6 @@
 //! Workers that stand ready before anybody asks, and workers that several sessions share.
 //!
-//! In: the command of an agent and what a session will say to it first. Out: a slot, with a
+//! In: the command of an agent. Out: a slot, with a
 //! worker in it that has already answered `initialize` (and, for plain params, `session/new`)
 //! if one stood ready. A key becomes warm with its first use; from then on a replacement is
 //! started after each.
@@ -86,42 +86,34 @@ impl Pools {
     pub async fn slot(
         &self,
         command: AgentCommand,
-        initialize: Json,
         new_params: Option<&Json>,
         model: Option<&str>,
     ) -> Arc<HostSlot> {
         let inner = &self.inner;
         if key::can_be_shared(&command) {
-            return inner.shared_slot(command, initialize).await;
+            return inner.shared_slot(command).await;
         }
-        let key = Arc::new(Key::new(&command, &initialize, model));
-        inner.note_use(&key, &command, &initialize, new_params);
+        let key = Arc::new(Key::new(&command, model));
+        inner.note_use(&key, &command, new_params);
         let taken = match new_params {
             Some(_) => inner.take_ready(&key, &command, new_params).await,
             None => None,
         };
-        let (slot, prepared) =
-            taken.unwrap_or_else(|| (Arc::new(inner.cold_slot(command, initialize)), None));
+        let (slot, prepared) = taken.unwrap_or_else(|| (inner.cold_slot(command), None));
         inner.lease(&key, &slot, prepared);
         slot
     }
 
     /// Starts a worker before its first use, if such workers are kept warm at all.
-    pub fn prewarm(
-        &self,
-        command: &AgentCommand,
-        initialize: &Json,
-        new_params: Option<&Json>,
-        model: Option<&str>,
-    ) {
+    pub fn prewarm(&self, command: &AgentCommand, new_params: Option<&Json>, model: Option<&str>) {
         if !self.inner.state().warm.is_warm(&command.name) {
             return;
         }
         if key::can_be_shared(command) {
-            return self.inner.prestart_shared(command.clone(), initialize.clone());
+            return self.inner.prestart_shared(command.clone());
         }
-        let key = Arc::new(Key::new(command, initialize, model));
-        self.inner.note_use(&key, command, initialize, new_params);
+        let key = Arc::new(Key::new(command, model));
+        self.inner.note_use(&key, command, new_params);
         self.inner.state().order(&key);
         self.inner.kick();
     }
@@ -166,26 +158,25 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cold_slot(&self, command: AgentCommand, initialize: Json) -> HostSlot {
-        let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone(), initialize);
+    fn cold_slot(&self, command: AgentCommand) -> Arc<HostSlot> {
+        let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone());
         if self.closing.is_cancelled() {
             slot.refuse();
         }
-        slot
+        Arc::new(slot)
     }
 
     fn note_use(
         self: &Arc<Self>,
         key: &Arc<Key>,
         command: &AgentCommand,
-        initialize: &Json,
         new_params: Option<&Json>,
     ) {
         if self.closing.is_cancelled() {
             return;
         }
         let mut state = self.state();
-        let (entry, gone) = state.touch(key, command, initialize);
+        let (entry, gone) = state.touch(key, command);
         if let Some(params) = new_params {
             entry.params = Some(params.clone()).filter(key::are_plain);
         }

@@ -4,6 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::Json;
 
+use super::Manners;
+use crate::settings::Settings;
+
 /// The parts of an `initialize` answer that decide what may be asked of the agent.
 /// Read leniently: what is missing or odd is not supported.
 #[derive(Debug, Clone, Default)]
@@ -79,13 +82,15 @@ fn read_auth_methods(methods: &Value) -> Vec<AuthMethod> {
 }
 
 /// `initialize` params of Switchyard itself. Everything named here is really served.
-pub fn own_client_capabilities(can_ask_user: bool) -> Json {
+pub(super) fn introduction(settings: &Settings, manners: &Manners) -> Json {
     let mut capabilities = json!({
-        "fs": { "readTextFile": true, "writeTextFile": true },
+        "fs": { "readTextFile": !manners.no_client_reads, "writeTextFile": true },
         "terminal": true,
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
+        // Rules may deny what an agent does by itself, so every agent can tell first.
+        "_meta": { "switchyard": { "checks": true } },
     });
-    if can_ask_user {
+    if settings.questions_wait {
         capabilities["elicitation"] = json!({ "form": {} });
     }
     Json::of(&json!({

@@ -22,7 +22,6 @@ pub struct HostSlot {
     command: AgentCommand,
     setup: WorkerSetup,
     settings: Settings,
-    initialize: Json,
     state: Mutex<State>,
     /// For a slot that came from the pools.
     backing: OnceLock<Backing>,
@@ -50,24 +49,9 @@ pub enum HostError {
 }
 
 impl HostSlot {
-    /// `initialize` is sent to every process that is started here.
-    pub fn new(
-        command: AgentCommand,
-        setup: WorkerSetup,
-        settings: Settings,
-        initialize: Json,
-    ) -> Self {
-        let closing = CancellationToken::new();
-        let initialize = introduction(&initialize, &command).unwrap_or(initialize);
-        Self {
-            command,
-            setup,
-            settings,
-            initialize,
-            state: Mutex::default(),
-            backing: OnceLock::new(),
-            closing,
-        }
+    pub fn new(command: AgentCommand, setup: WorkerSetup, settings: Settings) -> Self {
+        let (backing, closing) = (OnceLock::new(), CancellationToken::new());
+        Self { command, setup, settings, state: Mutex::default(), backing, closing }
     }
 
     /// Ties the slot to the pools; once.
@@ -145,13 +129,12 @@ impl HostSlot {
         state.starts.push_back(Instant::now());
         let backing = self.backing.get();
         if let Some(backing) = backing
-            && let Some(host) = backing.ready(&self.command, &self.initialize).await
+            && let Some(host) = backing.ready(&self.command).await
         {
             state.host = Some(host.clone());
             return Ok(host);
         }
-        let host =
-            Host::start(&self.command, &self.setup, &self.settings, &self.initialize).await?;
+        let host = Host::start(&self.command, &self.setup, &self.settings).await?;
         state.host = Some(host.clone());
         if let Some(backing) = backing {
             backing.started();
@@ -204,16 +187,4 @@ impl HostSlot {
             host.stop(|_| {}).await;
         }
     }
-}
-
-/// What a client says about itself, with what we change about that: rules may deny what an agent
-/// does by itself, so every agent can tell first, whoever its client is.
-fn introduction(initialize: &Json, command: &AgentCommand) -> Result<Json, wire::NotJson> {
-    let checks = ["clientCapabilities", "_meta", "switchyard", "checks"];
-    let initialize = wire::set_member(initialize, &checks, &Json::trusted("true"))?;
-    if !command.manners.no_client_reads {
-        return Ok(initialize);
-    }
-    let reads = ["clientCapabilities", "fs", "readTextFile"];
-    wire::set_member(&initialize, &reads, &Json::trusted("false"))
 }

@@ -46,13 +46,9 @@ impl Backing {
     }
 
     /// An agent that stands ready, instead of one that would have to be started.
-    pub(crate) async fn ready(
-        &self,
-        command: &AgentCommand,
-        initialize: &Json,
-    ) -> Option<Arc<Host>> {
+    pub(crate) async fn ready(&self, command: &AgentCommand) -> Option<Arc<Host>> {
         let pools = self.pools.upgrade()?;
-        pools.note_use(&self.key, command, initialize, None);
+        pools.note_use(&self.key, command, None);
         if let Some((slot, _)) = pools.take_ready(&self.key, command, None).await {
             return slot.give_up().await;
         }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use wire::Json;
-
 use super::fingerprint::Fingerprint;
 use super::key::Key;
 use super::state::{Counts, Shared};
@@ -13,14 +11,10 @@ use crate::host::{AgentCommand, HostSlot};
 
 impl Inner {
     /// A slot of one session in front of the one that they share.
-    pub(super) async fn shared_slot(
-        self: &Arc<Self>,
-        command: AgentCommand,
-        initialize: Json,
-    ) -> Arc<HostSlot> {
-        let slot = Arc::new(self.cold_slot(command.clone(), initialize.clone()));
-        let key = Arc::new(Key::shared(&command, &initialize));
-        let (shared_id, shared) = self.join(&key, command, initialize).await;
+    pub(super) async fn shared_slot(self: &Arc<Self>, command: AgentCommand) -> Arc<HostSlot> {
+        let slot = self.cold_slot(command.clone());
+        let key = Arc::new(Key::shared(&command));
+        let (shared_id, shared) = self.join(&key, command).await;
         let id = {
             let mut state = self.state();
             let id = state.next_id();
@@ -36,10 +30,10 @@ impl Inner {
     }
 
     /// Starts the shared worker before anybody needs it.
-    pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand, initialize: Json) {
+    pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand) {
         let inner = self.clone();
         self.tasks.spawn(task::boxed(async move {
-            let slot = inner.shared_slot(command, initialize).await;
+            let slot = inner.shared_slot(command).await;
             if let Err(error) = slot.host().await {
                 tracing::info!(agent = slot.command().name, %error, "no shared worker");
             }
@@ -51,7 +45,6 @@ impl Inner {
         self: &Arc<Self>,
         key: &Arc<Key>,
         mut command: AgentCommand,
-        initialize: Json,
     ) -> (u64, Arc<HostSlot>) {
         if let Some(dir) = self.state().warm.shared_cwd.clone() {
             command.cwd = dir;
@@ -91,7 +84,7 @@ impl Inner {
                 outdated.extend(state.shared.remove(&id));
             }
         }
-        let slot = Arc::new(self.cold_slot(command, initialize));
+        let slot = self.cold_slot(command);
         let id = state.next_id();
         state.total.misses += 1;
         let shared = Shared {

@@ -19,7 +19,6 @@ use crate::link::LinkError;
 struct Order {
     key: Arc<Key>,
     command: AgentCommand,
-    initialize: Json,
     params: Option<Json>,
 }
 
@@ -82,7 +81,6 @@ impl Inner {
             let Some(entry) = state.keys.get(&key) else { continue };
             let order = Order {
                 command: entry.command.clone(),
-                initialize: entry.initialize.clone(),
                 params: entry.params.clone().filter(|_| opens_sessions),
                 key: key.clone(),
             };
@@ -96,12 +94,7 @@ impl Inner {
     async fn start(&self, order: &Order) -> Result<Started, NotWarm> {
         // Before the start: what changes meanwhile is a change.
         let fingerprint = self.fingerprint(&order.command).await;
-        let slot = Arc::new(HostSlot::new(
-            order.command.clone(),
-            self.setup.clone(),
-            self.settings.clone(),
-            order.initialize.clone(),
-        ));
+        let slot = self.cold_slot(order.command.clone());
         let host = slot.host().await?;
         let opened = match &order.params {
             Some(params) => Prepared::open(&host, params).await.map(Some),

@@ -57,7 +57,6 @@ pub struct Counts {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) command: AgentCommand,
-    pub(super) initialize: Json,
     /// What the next session is likely to be opened with, if any client would send it.
     pub(super) params: Option<Json>,
     /// The oldest first.
@@ -70,10 +69,9 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(command: &AgentCommand, initialize: &Json) -> Self {
+    fn new(command: &AgentCommand) -> Self {
         Self {
             command: command.clone(),
-            initialize: initialize.clone(),
             params: None,
             warm: VecDeque::new(),
             n_in_use: 0,
@@ -157,7 +155,6 @@ impl State {
         &mut self,
         key: &Arc<Key>,
         command: &AgentCommand,
-        initialize: &Json,
     ) -> (&mut Entry, Vec<Warm>) {
         let mut gone = Vec::new();
         if !self.keys.contains_key(key) && self.keys.len() >= MAX_KEYS {
@@ -166,7 +163,7 @@ impl State {
                 gone.extend(self.keys.remove(&oldest).into_iter().flat_map(|entry| entry.warm));
             }
         }
-        let entry = self.keys.entry(key.clone()).or_insert_with(|| Entry::new(command, initialize));
+        let entry = self.keys.entry(key.clone()).or_insert_with(|| Entry::new(command));
         entry.last_used = Instant::now();
         (entry, gone)
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sessions::pools::WarmSettings;
 use wire::{Event, Json, Kind};
 
-use crate::stage::{Stage, initialize, is_alive, kill9, plain, quiet, replace, until, until_async};
+use crate::stage::{Stage, is_alive, kill9, plain, quiet, replace, until, until_async};
 
 fn commands_updates(events: &[Event]) -> Vec<Value> {
     let is_it = |event: &&Event| event.kind.update_name() == Some("available_commands_update");
@@ -209,7 +209,7 @@ async fn a_slot_for_later_takes_a_worker_only_when_it_is_used() {
     let agent = stage.agent("work");
     stage.prewarm(&agent);
     stage.until_warm(1).await;
-    let slot = stage.pools.slot(agent.clone(), initialize(), None, None).await;
+    let slot = stage.pools.slot(agent.clone(), None, None).await;
     let picture = stage.pools.picture();
     assert_eq!((picture.warm, picture.total.hits), (1, 0));
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
+use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::Policy;
@@ -95,11 +95,11 @@ impl Stage {
     }
 
     pub(crate) async fn slot(&self, command: &AgentCommand, params: &Json) -> Arc<HostSlot> {
-        self.pools.slot(command.clone(), initialize(), Some(params), None).await
+        self.pools.slot(command.clone(), Some(params), None).await
     }
 
     pub(crate) fn prewarm(&self, command: &AgentCommand) {
-        self.pools.prewarm(command, &initialize(), Some(&plain(command)), None);
+        self.pools.prewarm(command, Some(&plain(command)), None);
     }
 
     /// A session as the daemon makes it.
@@ -221,10 +221,6 @@ impl Session {
         self.slot.shut_down().await;
         self.opened.handle.finish().await.unwrap();
     }
-}
-
-pub(crate) fn initialize() -> Json {
-    own_client_capabilities(false)
 }
 
 pub(crate) fn plain(command: &AgentCommand) -> Json {

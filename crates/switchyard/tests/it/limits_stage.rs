@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sessions::budget::Limits;
-use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
+use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::{DecidedBy, Decider, Mode, Policy};
@@ -59,8 +59,8 @@ impl Stage {
             is_named: false,
             manners: Manners::default(),
         };
-        let (setup, settings) = (self.yard.setup.clone(), self.yard.settings.clone());
-        Arc::new(HostSlot::new(agent, setup, settings, own_client_capabilities(true)))
+        let settings = Settings { questions_wait: true, ..self.yard.settings.clone() };
+        Arc::new(HostSlot::new(agent, self.yard.setup.clone(), settings))
     }
 
     fn terms(&self, slot: &Arc<HostSlot>, limits: Limits) -> Terms {
