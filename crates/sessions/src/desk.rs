@@ -35,15 +35,15 @@ use crate::yard::Yard;
 
 use room::Room;
 
-pub use order::{Maker, Order, WantedAgent};
+pub use order::{Maker, Order};
 pub use status::Status;
 pub(crate) use waking::Again;
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
 pub trait Agents: Send + Sync + 'static {
-    /// How the agent is started today.
-    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Fault>;
+    /// How the agent of an order is started today, in a session of that mode.
+    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, Fault>;
 
     /// What is on this machine, one object for each agent, as it is found.
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
@@ -215,17 +215,13 @@ impl Desk {
     pub async fn create(&self, order: Order) -> Result<Opened, DeskError> {
         self.check_open()?;
         let params = (!order.starts_later).then(|| order.new_params());
-        let terms = self.terms(&order, params.as_ref()).await?;
-        self.create_with(terms, order).await
+        let terms = self.terms(order, params.as_ref()).await?;
+        self.create_with(terms).await
     }
 
     /// As [`create`](Self::create), in an agent that was started for it already.
-    pub(crate) async fn create_with(
-        &self,
-        terms: Terms,
-        order: Order,
-    ) -> Result<Opened, DeskError> {
-        let opened = self.open(&terms, &order).await;
+    pub(crate) async fn create_with(&self, terms: Terms) -> Result<Opened, DeskError> {
+        let opened = self.open(&terms).await;
         if opened.is_err() {
             terms.slot.shut_down().await;
         }
@@ -234,7 +230,8 @@ impl Desk {
         Ok(opened)
     }
 
-    async fn open(&self, terms: &Terms, order: &Order) -> Result<Opened, DeskError> {
+    async fn open(&self, terms: &Terms) -> Result<Opened, DeskError> {
+        let order = &terms.order;
         let _making = self.room_for(order.maker.as_ref()).await?;
         let params = order.new_params();
         Ok(match order.starts_later {
@@ -252,20 +249,19 @@ impl Desk {
     /// params of a session that is opened at once, one may stand ready in an agent.
     pub(crate) async fn terms(
         &self,
-        order: &Order,
+        order: Order,
         new_params: Option<&Json>,
     ) -> Result<Terms, DeskError> {
         let policy = self.policy(order.permissions);
-        let command = self.command(order, policy.mode).await?;
-        let notes = order.notes();
+        let command = self.command(&order, policy.mode).await?;
         let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
-        Ok(Terms { slot, policy, notes })
+        Ok(Terms { slot, policy, order })
     }
 
     /// How the agent is started that an order wants.
     async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, DeskError> {
-        let wanted = order.wanted_agent(mode);
-        let mut command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        let command = self.agents.command(order, mode).await;
+        let mut command = command.map_err(DeskError::Agent)?;
         command.manners.shares_worker &= !order.is_apart;
         Ok(command)
     }

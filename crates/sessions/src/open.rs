@@ -12,15 +12,15 @@ use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::event::{ResumeWay, SessionCreated};
 use wire::{Category, Fault, Json, RpcError, Seq, SessionId, codes};
 
-use crate::budget::{Budget, Limits};
+use crate::budget::Budget;
 use crate::desk::Order;
-use crate::details::{ClientRequest, Details, Setting};
+use crate::details::{Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, Known, Link, LinkError, Linked};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
-use crate::permission::{Mode, Policy};
+use crate::permission::Policy;
 use crate::session::{ChooseError, RootsError, SessionHandle, SessionSetup, reseed_preamble};
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
@@ -31,27 +31,8 @@ use bus::connection::CallError;
 pub struct Terms {
     pub slot: Arc<HostSlot>,
     pub policy: Policy,
-    pub notes: Notes,
-}
-
-/// What a new session remembers about how it was made.
-#[derive(Debug, Clone, Default)]
-pub struct Notes {
-    /// Its id, if it is to have a certain one.
-    pub id: Option<SessionId>,
-    pub title: Option<String>,
-    pub made_by: Option<String>,
-    pub is_apart: bool,
-    pub made_for: Option<ClientRequest>,
-    pub permissions: Option<Mode>,
-    /// Told to the agent before the first prompt, where it does not get them in another way.
-    pub instructions: Option<String>,
-    /// The agent is told where it works and what is there, also without instructions.
-    pub tells_directory: bool,
-    /// Granted as soon as the agent has the session.
-    pub wishes: Wishes,
-    /// What it may use; an earlier session keeps its own limits.
-    pub limits: Limits,
+    /// What a new session is made of; an earlier one keeps what it was made with.
+    pub order: Order,
 }
 
 /// A session that is ready for prompts.
@@ -153,7 +134,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
     Place::checked(yard, params)?;
     let observers = &yard.settings.observers;
     // What stands ready has its id already.
-    let prepared = match terms.notes.id {
+    let prepared = match terms.order.id {
         Some(_) => {
             terms.slot.discard_prepared();
             None
@@ -163,7 +144,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
     let (id, link) = match prepared {
         Some(prepared) => prepared.into_parts(),
         None => {
-            let id = terms.notes.id.unwrap_or_else(mint::session_id);
+            let id = terms.order.id.unwrap_or_else(mint::session_id);
             let opening = async {
                 let host = terms.slot.host().await?;
                 let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
@@ -174,7 +155,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
         }
     };
     let opened = begin(yard, terms, id, params, Some(link)).await?;
-    if let Err(error) = grant(&opened.handle, &terms.slot, &terms.notes.wishes).await {
+    if let Err(error) = grant(&opened.handle, &terms.slot, &terms.order.wishes).await {
         terms.slot.shut_down().await;
         let _ = opened.handle.finish().await;
         // Nothing was said in it yet.
@@ -204,7 +185,7 @@ pub async fn grant(
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::checked(yard, params)?;
-    let id = terms.notes.id.unwrap_or_else(mint::session_id);
+    let id = terms.order.id.unwrap_or_else(mint::session_id);
     begin(yard, terms, id, params, None).await
 }
 
@@ -222,8 +203,9 @@ async fn begin(
     link: Option<Link>,
 ) -> Result<Opened, OpenError> {
     let place = Place::checked(yard, params)?;
-    let agent = terms.slot.command();
-    let preface = preface::of(&terms.notes, agent, params, &place.cwd).await;
+    let (agent, order) = (terms.slot.command(), &terms.order);
+    let preface = preface::of(order, agent, params, &place.cwd).await;
+    let made_by = order.made_by();
     let made_of = MadeOf { new_params: params.clone(), preface };
     let new = NewSession {
         id,
@@ -231,7 +213,7 @@ async fn begin(
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
         details: details(terms, &made_of, link.is_none()).to_json(),
-        origin: Some(made_of.to_origin(terms.notes.made_by.clone())),
+        origin: Some(made_of.to_origin(made_by.clone())),
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;
@@ -241,10 +223,10 @@ async fn begin(
         cwd: place.cwd.to_string_lossy().into_owned(),
         forked_from: None,
         at: None,
-        by: terms.notes.made_by.clone(),
+        by: made_by,
     };
     let created = vec![yard::draft(None, created)];
-    let title = terms.notes.title.clone().map(Some);
+    let title = order.title.clone().map(Some);
     let changes = Changes { title, ..Changes::default() };
     if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {
         // An empty one is of no use; where there is no space it may have to stay.
@@ -270,21 +252,19 @@ async fn begin(
 }
 
 fn details(terms: &Terms, made_of: &MadeOf, is_unstarted: bool) -> Details {
-    let (agent, notes) = (terms.slot.command(), terms.notes.clone());
-    let details = Details {
+    let (agent, order) = (terms.slot.command(), &terms.order);
+    // Whoever makes a session that is not started cannot wait for them to be granted.
+    let wishes = if is_unstarted { order.wishes.clone() } else { Wishes::default() };
+    Details {
         is_named: agent.is_named,
-        made_by: notes.made_by,
-        is_apart: notes.is_apart,
-        made_for: notes.made_for,
-        permissions: notes.permissions,
-        budget: Budget::new(notes.limits),
-        is_titled: notes.title.is_some(),
+        made_by: order.made_by(),
+        is_apart: order.is_apart,
+        made_for: order.made_for.as_deref().cloned(),
+        permissions: order.permissions,
+        budget: Budget::new(order.limits),
+        is_titled: order.title.is_some(),
+        wishes,
         ..Details::new(agent.argv(), made_of)
-    };
-    match is_unstarted {
-        // Whoever makes the session cannot wait for them to be granted.
-        true => Details { wishes: notes.wishes, ..details },
-        false => details,
     }
 }
 

@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use wire::Json;
 
+use crate::desk::Order;
 use crate::host::{AgentCommand, SystemPrompt};
-use crate::open::Notes;
 
 /// Names of files that are told; a repository has more than a prompt should carry.
 const MAX_LISTED: usize = 200;
@@ -20,17 +20,17 @@ const MAX_SEEN: usize = 10_000;
 
 /// The preface of a new session in `cwd`, if it needs one.
 pub(crate) async fn of(
-    notes: &Notes,
+    order: &Order,
     agent: &AgentCommand,
     new_params: &Json,
     cwd: &Path,
 ) -> Option<String> {
     let instructions = match agent.manners.system_prompt {
         SystemPrompt::Taken => None,
-        SystemPrompt::Unknown => notes.instructions.clone(),
-        SystemPrompt::NotTaken => notes.instructions.clone().or_else(|| in_params(new_params)),
+        SystemPrompt::Unknown => order.system_prompt.clone(),
+        SystemPrompt::NotTaken => order.system_prompt.clone().or_else(|| in_params(new_params)),
     };
-    let directory = (notes.tells_directory || instructions.is_some()).then(|| cwd.to_owned());
+    let directory = (order.tells_directory || instructions.is_some()).then(|| cwd.to_owned());
     // A directory may be large, or far away.
     let composing = move || compose(instructions.as_deref(), directory.as_deref());
     tokio::task::spawn_blocking(composing).await.unwrap_or_default()

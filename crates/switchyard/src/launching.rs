@@ -9,8 +9,9 @@ use runtimes::argv::{self, Values};
 use runtimes::definition::{Definition, Part, UsageScope};
 use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
-use sessions::desk::WantedAgent;
+use sessions::desk::Order;
 use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
+use sessions::permission::Mode;
 
 use crate::agents::{self, Agent};
 use crate::bootstrap::{ADAPTER_VERB, runtime_mode};
@@ -18,25 +19,27 @@ use crate::config::Config;
 use crate::native;
 use crate::outcome::Failure;
 
-/// The command line of an agent, by name or as given. It gets our own environment.
+/// The command line of the agent of an order, by name or as given, in a session of that mode. It
+/// gets our own environment.
 pub(crate) async fn agent_command(
     config: &Config,
-    wanted: &WantedAgent,
+    order: &Order,
+    mode: Mode,
 ) -> Result<AgentCommand, Failure> {
     let command = |name: &str, program: OsString, args: Vec<OsString>| AgentCommand {
         name: name.to_owned(),
         program,
         args,
-        cwd: wanted.cwd.clone(),
+        cwd: order.cwd.clone(),
         env: bus::Environment::default(),
-        is_named: wanted.command.is_empty(),
+        is_named: order.command.is_empty(),
         manners: Manners::default(),
     };
-    if let Some((program, args)) = wanted.command.split_first() {
-        let name = wanted.name.clone().unwrap_or_else(|| name_of(&wanted.command));
+    if let Some((program, args)) = order.command.split_first() {
+        let name = order.agent.clone().unwrap_or_else(|| name_of(&order.command));
         return Ok(command(&name, program.clone(), args.to_vec()));
     }
-    let Some(name) = &wanted.name else {
+    let Some(name) = &order.agent else {
         return Err(Failure::usage("which agent?")
             .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
     };
@@ -44,14 +47,15 @@ pub(crate) async fn agent_command(
         Agent::Inside(inside) => {
             Ok(command(name, own_program()?, agents::args_inside(inside, config)?))
         }
-        Agent::Defined(definition) => named(config, wanted, &definition).await,
+        Agent::Defined(definition) => named(config, order, mode, &definition).await,
     }
 }
 
 /// An agent of the catalogue: itself if it speaks ACP, else its adapter.
 async fn named(
     config: &Config,
-    wanted: &WantedAgent,
+    order: &Order,
+    mode: Mode,
     definition: &Definition,
 ) -> Result<AgentCommand, Failure> {
     let (run, found) = agents::ready(config, definition).await?;
@@ -67,13 +71,13 @@ async fn named(
             _ => failure,
         }
     };
-    let permissions = runtime_mode(wanted.permissions);
+    let permissions = runtime_mode(mode);
     let values = Values {
         features: features.clone(),
         permissions,
-        directories: wanted.additional_directories.clone(),
-        cwd: wanted.cwd.clone(),
-        model: wanted.model.clone(),
+        directories: order.additional_directories.clone(),
+        cwd: order.cwd.clone(),
+        model: order.wishes.model.clone(),
         ..Values::default()
     };
     // Also for an adapter: what cannot be had is told before anything starts.
@@ -87,7 +91,7 @@ async fn named(
             name,
             program: run.program.into(),
             args: all,
-            cwd: wanted.cwd.clone(),
+            cwd: order.cwd.clone(),
             env,
             is_named: true,
             manners: Manners {
@@ -95,7 +99,7 @@ async fn named(
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
-                model_is_set: wanted.model.is_some() && form.has(Part::Model, &features),
+                model_is_set: order.wishes.model.is_some() && form.has(Part::Model, &features),
                 system_prompt: SystemPrompt::Unknown,
                 shares_worker: form.shared_worker,
                 login: Some(definition.login_hint()),
@@ -142,7 +146,7 @@ async fn named(
         name,
         program: own_program()?,
         args,
-        cwd: wanted.cwd.clone(),
+        cwd: order.cwd.clone(),
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
         is_named: true,
         manners: Manners { system_prompt, ..Manners::default() },

@@ -7,10 +7,10 @@ use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::{Value, json};
-use sessions::desk::{Agents, Desk, WantedAgent};
+use sessions::desk::{Agents, Desk, Order};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::permission::Policy;
+use sessions::permission::{Mode, Policy};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{EventLog, MemoryLog, NewSession};
@@ -27,7 +27,7 @@ struct NoAgents;
 
 #[async_trait]
 impl Agents for NoAgents {
-    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Fault> {
+    async fn command(&self, _: &Order, _: Mode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 

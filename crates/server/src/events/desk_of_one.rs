@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, WantedAgent};
+use sessions::desk::{Agents, Desk, Order};
 use sessions::host::AgentCommand;
-use sessions::permission::Policy;
+use sessions::permission::{Mode, Policy};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
@@ -40,7 +40,7 @@ struct NoAgents;
 
 #[async_trait]
 impl Agents for NoAgents {
-    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Fault> {
+    async fn command(&self, _: &Order, _: Mode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there are no agents"))
     }
 

@@ -17,7 +17,7 @@ use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::listed;
 use crate::made_of::MadeOf;
-use crate::open::{self, Notes};
+use crate::open;
 use crate::options::Wishes;
 use crate::permission::Mode;
 
@@ -39,9 +39,11 @@ pub struct Order {
     pub more_params: Option<Json>,
     /// What whoever makes it wants to know of it later, in `_meta.switchyard`.
     pub note: Option<Json>,
+    /// Told to the agent before the first prompt, where it does not get it in another way.
     pub system_prompt: Option<String>,
-    /// The agent is told where it works and what is there.
+    /// The agent is told where it works and what is there, also without instructions.
     pub tells_directory: bool,
+    /// Granted as soon as the agent has the session.
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
     pub limits: Limits,
@@ -66,18 +68,6 @@ pub struct Maker {
     pub is_limited: bool,
     /// Cancelled when it may do nothing any more.
     pub revoked: CancellationToken,
-}
-
-/// Which agent is wanted, and what for.
-#[derive(Debug, Clone, Default)]
-pub struct WantedAgent {
-    pub name: Option<String>,
-    pub command: Vec<OsString>,
-    pub env: Option<BTreeMap<OsString, OsString>>,
-    pub cwd: PathBuf,
-    pub additional_directories: Vec<PathBuf>,
-    pub permissions: Mode,
-    pub model: Option<String>,
 }
 
 impl Order {
@@ -187,18 +177,6 @@ impl Order {
         self.cwd == place.cwd && dirs.iter().all(|dir| place.additional_directories.contains(dir))
     }
 
-    pub(super) fn wanted_agent(&self, mode: Mode) -> WantedAgent {
-        WantedAgent {
-            name: self.agent.clone(),
-            command: self.command.clone(),
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            additional_directories: self.additional_directories.clone(),
-            permissions: mode,
-            model: self.wishes.model.clone(),
-        }
-    }
-
     /// Params of `session/new`.
     pub(super) fn new_params(&self) -> Json {
         let mut params = self.more_params.clone().unwrap_or_else(|| Json::trusted("{}"));
@@ -238,19 +216,9 @@ impl Order {
         })
     }
 
-    pub(crate) fn notes(&self) -> Notes {
-        Notes {
-            id: self.id,
-            title: self.title.clone(),
-            made_by: self.maker.as_ref().map(|maker| maker.name.clone()),
-            is_apart: self.is_apart,
-            made_for: self.made_for.as_deref().cloned(),
-            permissions: self.permissions,
-            instructions: self.system_prompt.clone(),
-            tells_directory: self.tells_directory,
-            wishes: self.wishes.clone(),
-            limits: self.limits,
-        }
+    /// Who makes it, as its record names that.
+    pub(crate) fn made_by(&self) -> Option<String> {
+        self.maker.as_ref().map(|maker| maker.name.clone())
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Desk, DeskError, Order, Seated};
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot};
 use crate::made_of::MadeOf;
-use crate::open::{self, Notes, Terms};
+use crate::open::{self, Terms};
 use crate::session::SessionHandle;
 
 /// A session that nobody uses is put aside in no time; one that was just prompted stays.
@@ -117,7 +117,7 @@ impl Desk {
             Some(slot) => slot,
             None => self.slot(command, None, order.wishes.model.as_deref()).await,
         };
-        let terms = Terms { slot: slot.clone(), policy, notes: Notes::default() };
+        let terms = Terms { slot: slot.clone(), policy, order };
         let handle = open::woken(&self.yard, &terms, taken)?;
         tracing::info!(session = %id, "session woken");
         Ok(Seated { handle, slot })

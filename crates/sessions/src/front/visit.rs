@@ -91,7 +91,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.order(), None).await?;
+                let terms = self.desk.terms(self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot
@@ -195,10 +195,7 @@ impl Visit {
             false => None,
         };
         Ok(match spare {
-            Some(terms) => {
-                let notes = order.notes();
-                self.desk.create_with(Terms { notes, ..terms }, order).await?
-            }
+            Some(terms) => self.desk.create_with(Terms { order, ..terms }).await?,
             None => self.desk.create(order).await?,
         })
     }

@@ -26,20 +26,14 @@ const YOUNG: Duration = Duration::from_secs(2);
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The rules in force.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RuleBook(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     rules: watch::Sender<Arc<Rules>>,
     /// The task that looks at the file.
     watching: Mutex<Option<AbortHandle>>,
-}
-
-impl Default for RuleBook {
-    fn default() -> Self {
-        Self::new(Rules::default())
-    }
 }
 
 impl RuleBook {

@@ -31,7 +31,7 @@ pub(crate) fn odd_in_question(params: &Value) -> Option<&String> {
 
 /// The same in a tool call, or in an update of one. The input is the agent's own.
 pub(crate) fn odd_in_call(call: &Value) -> Option<&String> {
-    odd_in(call, &OF_CALL)
+    odd_in(call, OF_CALL)
         .or_else(|| odd_among(&call["content"], &OF_CONTENT))
         .or_else(|| odd_among(&call["locations"], &OF_LOCATION))
 }

@@ -15,8 +15,8 @@ fn agent(system_prompt: SystemPrompt) -> AgentCommand {
     }
 }
 
-fn told(instructions: &str) -> Notes {
-    Notes { instructions: Some(instructions.to_owned()), ..Notes::default() }
+fn told(instructions: &str) -> Order {
+    Order { system_prompt: Some(instructions.to_owned()), ..Order::default() }
 }
 
 fn params(meta: &serde_json::Value) -> Json {
@@ -55,8 +55,8 @@ async fn an_agent_that_takes_instructions_is_told_the_directory_alone_and_only_i
     let agent = agent(SystemPrompt::Taken);
     let none = params(&json!({}));
     assert_eq!(of(&told("Be brief."), &agent, &none, dir.path()).await, None);
-    let notes = Notes { tells_directory: true, ..told("Be brief.") };
-    let text = of(&notes, &agent, &none, dir.path()).await.unwrap();
+    let order = Order { tells_directory: true, ..told("Be brief.") };
+    let text = of(&order, &agent, &none, dir.path()).await.unwrap();
     assert!(text.starts_with("# Working directory\n"), "{text}");
     assert!(text.contains("It is empty.\n"), "{text}");
 }
@@ -69,7 +69,7 @@ async fn instructions_of_an_editor_are_told_to_those_alone_that_cannot_take_them
         json!({ "systemPrompt": { "append": "Be brief." } }),
     ] {
         let (meta, cwd) = (params(&meta), dir.path());
-        let preface = async |how| of(&Notes::default(), &agent(how), &meta, cwd).await;
+        let preface = async |how| of(&Order::default(), &agent(how), &meta, cwd).await;
         assert!(preface(SystemPrompt::NotTaken).await.unwrap().contains("Be brief."));
         // It may read them itself.
         assert_eq!(preface(SystemPrompt::Unknown).await, None);

@@ -246,7 +246,7 @@ fn check_names(params: &str) -> Result<(), RpcError> {
     let members: Members<'_> = parse(params)?;
     let nested: Nested<'_> = parse(params)?;
     let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));
-    match odd_name(names, &NAMES) {
+    match odd_name(names, NAMES) {
         None => Ok(()),
         Some(name) => Err(RpcError::invalid_params(format_args!("`{name}` is no member of this"))),
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, DeskError, Maker, WantedAgent};
+use sessions::desk::{Agents, Desk, DeskError, Maker, Order};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::permission::Policy;
+use sessions::permission::{Mode, Policy};
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
 use store::{
@@ -118,7 +118,7 @@ struct Nobody;
 
 #[async_trait]
 impl Agents for Nobody {
-    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
+    async fn command(&self, _wanted: &Order, _: Mode) -> Result<AgentCommand, Fault> {
         Err(Fault::new(Category::BadInput, "there is no agent"))
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, Order, WantedAgent};
+use sessions::desk::{Agents, Desk, Order};
 use sessions::host::AgentCommand;
 use sessions::mint;
-use sessions::permission::Policy;
+use sessions::permission::{Mode, Policy};
 use sessions::pools::Pools;
 use sessions::session::{SessionError, SessionHandle};
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ struct One(AgentCommand);
 
 #[async_trait]
 impl Agents for One {
-    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
+    async fn command(&self, _wanted: &Order, _: Mode) -> Result<AgentCommand, Fault> {
         Ok(self.0.clone())
     }
 

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sessions::desk::Order;
 use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
-use sessions::open::{self, Notes, Opened, Terms};
+use sessions::open::{self, Opened, Terms};
 use sessions::permission::Policy;
 use sessions::pools::{Pools, WarmSettings};
 use sessions::settings::{Settings, WorkerSetup};
@@ -122,7 +123,7 @@ impl Stage {
         slot: Arc<HostSlot>,
         params: &Json,
     ) -> Session {
-        let terms = Terms { slot: slot.clone(), policy, notes: Notes::default() };
+        let terms = Terms { slot: slot.clone(), policy, order: Order::default() };
         let opened = open::new(&self.yard, &terms, params).await.unwrap();
         Session { opened, slot, yard: self.yard.clone() }
     }

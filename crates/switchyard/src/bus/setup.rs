@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
-use sessions::desk::WantedAgent;
+use sessions::desk::Order;
 
 use super::file::BusFile;
 use super::listener::{Listener, Place};
@@ -185,13 +185,9 @@ pub(super) async fn launch(
             launch
         }
         Work::Agent { name, permissions } => {
-            let wanted = WantedAgent {
-                name: Some(name.clone()),
-                cwd: cwd.clone(),
-                permissions: permissions.unwrap_or(config.file.permissions.mode()),
-                ..WantedAgent::default()
-            };
-            let found = agent_command(config, &wanted).await;
+            let order = Order { agent: Some(name.clone()), cwd: cwd.clone(), ..Order::default() };
+            let mode = permissions.unwrap_or(config.file.permissions.mode());
+            let found = agent_command(config, &order, mode).await;
             let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
             let mut launch = Launch::new(command.program, cwd);
             (launch.args, launch.env) = (command.args, command.env);

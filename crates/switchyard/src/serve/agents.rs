@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runtimes::catalogue::Inside;
-use sessions::desk::{Agents, WantedAgent};
+use sessions::desk::{Agents, Order};
 use sessions::host::AgentCommand;
+use sessions::permission::Mode;
 use tokio::sync::mpsc;
 use wire::Fault;
 use wire::Json;
@@ -31,14 +32,14 @@ impl Catalogued {
 
 #[async_trait]
 impl Agents for Catalogued {
-    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Fault> {
-        let command = agent_command(&self.config, wanted).await;
+    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, Fault> {
+        let command = agent_command(&self.config, order, mode).await;
         let mut command = command.map_err(|failure| failure.fault())?;
-        let inside = wanted.name.as_deref().filter(|_| wanted.command.is_empty());
-        if inside.and_then(Inside::named) == Some(Inside::Native) && wanted.env.is_none() {
+        let inside = order.agent.as_deref().filter(|_| order.command.is_empty());
+        if inside.and_then(Inside::named) == Some(Inside::Native) && order.env.is_none() {
             command.args.push(BY_DAEMON.into());
         }
-        if let Some(env) = &wanted.env {
+        if let Some(env) = &order.env {
             // What the definition sets and strips holds for this environment too.
             let bus::Environment { set, strip, .. } = std::mem::take(&mut command.env);
             let mut all = env.clone();

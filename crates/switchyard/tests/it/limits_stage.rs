@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sessions::budget::Limits;
+use sessions::desk::Order;
 use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
-use sessions::open::{self, Notes, Opened, Terms};
+use sessions::open::{self, Opened, Terms};
 use sessions::permission::{DecidedBy, Decider, Mode, Policy};
 use sessions::session::{Answer, Phase, SessionError, SessionHandle};
 use sessions::settings::{Settings, WorkerSetup};
@@ -65,8 +66,8 @@ impl Stage {
 
     fn terms(&self, slot: &Arc<HostSlot>, limits: Limits) -> Terms {
         let policy = Policy { mode: self.mode, ..Policy::default() };
-        let notes = Notes { limits, ..Notes::default() };
-        Terms { slot: slot.clone(), policy, notes }
+        let order = Order { limits, ..Order::default() };
+        Terms { slot: slot.clone(), policy, order }
     }
 
     pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: Limits) -> Session {

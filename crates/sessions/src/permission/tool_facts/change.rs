@@ -36,10 +36,10 @@ fn is_in(value: &Value, depth: usize) -> bool {
         Value::Object(members) => {
             let has_text = |names: &[&str]| names.iter().any(|name| value[*name].is_string());
             let has_path =
-                has_text(&PATH_MEMBERS) || LIST_MEMBERS.iter().any(|name| value[*name].is_array());
+                has_text(PATH_MEMBERS) || LIST_MEMBERS.iter().any(|name| value[*name].is_array());
             CHANGES.iter().any(|name| is_some(&value[*name]))
                 || has_text(&REPLACING)
-                || has_path && has_text(&WRITTEN)
+                || has_path && has_text(WRITTEN)
                 || members.values().any(|value| is_in(value, depth))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

@@ -44,7 +44,7 @@ pub(super) fn is_all(input: &Value) -> bool {
         let name = plain(name);
         let is_one_of = |names: &[&str]| names.contains(&name.as_str());
         is_one_of(HARMLESS)
-            || is_one_of(&MEMBERS) && is_text(value)
+            || is_one_of(MEMBERS) && is_text(value)
             || is_one_of(&DIRECTORIES) && (value.is_string() || value.is_null())
     };
     match input {

@@ -22,7 +22,7 @@ pub(super) fn names_variable(words: &[Word]) -> bool {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     let is_unknown = |word: &Word| name_of(word).contains(ANYTHING);
     has(&["declare", "local", "typeset"]) && words.iter().any(|word| is_option(word, &['n']))
-        || has(&NAMING) && words.iter().any(is_unknown)
+        || has(NAMING) && words.iter().any(is_unknown)
         || named_by_printf(words).is_some_and(|name| name.contains(ANYTHING))
 }
 
