@@ -7,76 +7,56 @@
 use super::Row;
 use projection::sanitize;
 
-const COLUMNS: [&str; 22] = [
-    "time",
-    "session",
-    "agent",
-    "cwd",
-    "turn",
-    "seq",
-    "request_id",
-    "asked",
-    "kind",
-    "title",
-    "command",
-    "paths",
-    "allowed",
-    "outcome",
-    "option_id",
-    "option_kind",
-    "option_name",
-    "by",
-    "detail",
-    "rule",
-    "waited_ms",
-    "damaged",
-];
-
 /// What begins a formula in some spreadsheet, also in its full-width form.
 const FORMULA: [char; 10] = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠'];
 
 /// The first line, with its line end.
 pub fn header() -> String {
-    line(COLUMNS.map(str::to_owned))
+    line(Row::default().cells().into_iter().map(|(column, _)| column.to_owned()))
 }
 
 impl Row {
     /// One line, with its line end.
     pub fn to_csv(&self) -> String {
+        line(self.cells().into_iter().map(|(_, text)| text))
+    }
+
+    /// The name of each column, and what stands there.
+    fn cells(&self) -> [(&'static str, String); 22] {
         let text = |maybe: &Option<String>| maybe.clone().unwrap_or_default();
         let rule = match (&self.rule_file, self.rule_index) {
             (Some(file), Some(index)) => format!("{file}#{index}"),
             _ => String::new(),
         };
-        line([
-            self.time.clone(),
-            self.session.clone(),
-            self.agent.clone(),
-            self.cwd.clone(),
-            self.turn.map(|turn| turn.to_string()).unwrap_or_default(),
-            self.seq.to_string(),
-            self.request_id.clone(),
-            self.asked.to_string(),
-            self.kind.clone(),
-            self.title.clone(),
-            text(&self.command),
-            self.paths.join("\n"),
-            self.allowed.to_string(),
-            self.outcome.clone(),
-            text(&self.option_id),
-            text(&self.option_kind),
-            text(&self.option_name),
-            self.by.clone(),
-            text(&self.detail),
-            rule,
-            self.waited_ms.map(|waited| waited.to_string()).unwrap_or_default(),
-            self.is_damaged.to_string(),
-        ])
+        [
+            ("time", self.time.clone()),
+            ("session", self.session.clone()),
+            ("agent", self.agent.clone()),
+            ("cwd", self.cwd.clone()),
+            ("turn", self.turn.map(|turn| turn.to_string()).unwrap_or_default()),
+            ("seq", self.seq.to_string()),
+            ("request_id", self.request_id.clone()),
+            ("asked", self.asked.to_string()),
+            ("kind", self.kind.clone()),
+            ("title", self.title.clone()),
+            ("command", text(&self.command)),
+            ("paths", self.paths.join("\n")),
+            ("allowed", self.allowed.to_string()),
+            ("outcome", self.outcome.clone()),
+            ("option_id", text(&self.option_id)),
+            ("option_kind", text(&self.option_kind)),
+            ("option_name", text(&self.option_name)),
+            ("by", self.by.clone()),
+            ("detail", text(&self.detail)),
+            ("rule", rule),
+            ("waited_ms", self.waited_ms.map(|waited| waited.to_string()).unwrap_or_default()),
+            ("damaged", self.is_damaged.to_string()),
+        ]
     }
 }
 
-fn line(cells: [String; COLUMNS.len()]) -> String {
-    let cells = cells.map(|text| cell(&text));
+fn line(texts: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = texts.map(|text| cell(&text)).collect();
     format!("{}\r\n", cells.join(","))
 }
 
