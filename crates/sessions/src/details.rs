@@ -17,68 +17,67 @@ use crate::made_of::MadeOf;
 use crate::options::Wishes;
 use crate::permission::Mode;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Details {
     /// The agent's command line.
-    #[serde(default)]
     pub command: Vec<String>,
     /// The agent was named, not given as a command.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_named: bool,
     /// What whoever made the session noted in `_meta.switchyard` of its `session/new`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<Json>,
     /// Where sessions of earlier versions have their params.
-    #[serde(rename = "newParams", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "newParams", skip_serializing_if = "Option::is_none")]
     pub(crate) old_params: Option<Json>,
     /// And their preface, until it is told.
-    #[serde(rename = "preface", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "preface", skip_serializing_if = "Option::is_none")]
     pub(crate) old_preface: Option<String>,
     /// What clients set with `session/set_…` requests, by what they set.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
     /// What the session was to be set to when it was made, until its agent has it.
-    #[serde(default, skip_serializing_if = "Wishes::is_empty")]
+    #[serde(skip_serializing_if = "Wishes::is_empty")]
     pub wishes: Wishes,
     /// The agent was told the preface.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,
     /// Whose session it is: the name of a token, or of a way in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
     /// It shares a worker with nobody.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_apart: bool,
     /// The permission mode that was asked for, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Mode>,
     /// The last prompts that their clients had given a name, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<TakenRequest>,
     /// The request that made the session, if its client had given it a name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub made_for: Option<ClientRequest>,
     /// The beginning of the last prompt that reached the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
     /// What the session may use, and has used.
-    #[serde(default, skip_serializing_if = "Budget::is_default")]
+    #[serde(skip_serializing_if = "Budget::is_default")]
     pub budget: Budget,
     /// Its title was given by a person, so the agent's are not taken.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_titled: bool,
     /// How the last turn ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_end: Option<LastEnd>,
     /// What can be chosen in it, as its agent said last: the choice is there while the agent rests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<Json>,
     /// The sums of tokens that its agent told last, if it tells sums.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) usage_told: BTreeMap<String, u64>,
     /// It is still being copied from another one; without its process it is nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
 }
 
@@ -147,36 +146,11 @@ const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
     pub fn new(command: Vec<String>, made_of: &MadeOf) -> Self {
-        Self { note: made_of.note(), ..Self::without_origin(command) }
-    }
-
-    fn without_origin(command: Vec<String>) -> Self {
-        Self {
-            command,
-            is_named: false,
-            note: None,
-            old_params: None,
-            old_preface: None,
-            settings: BTreeMap::new(),
-            wishes: Wishes::default(),
-            is_prefaced: false,
-            made_by: None,
-            is_apart: false,
-            permissions: None,
-            requests: Vec::new(),
-            made_for: None,
-            last_prompt: None,
-            budget: Budget::default(),
-            last_end: None,
-            is_titled: false,
-            offered: None,
-            usage_told: BTreeMap::new(),
-            is_partial: false,
-        }
+        Self { command, note: made_of.note(), ..Self::default() }
     }
 
     pub fn read(record: &store::SessionRecord) -> Self {
-        record.details.read().unwrap_or_else(|_| Self::without_origin(Vec::new()))
+        record.details.read().unwrap_or_default()
     }
 
     /// What the session was made of, if it is of an earlier version and has that here.
@@ -225,9 +199,8 @@ impl Details {
     }
 
     pub(crate) fn note_prompt(&mut self, text: &str) {
-        let excerpt: String = text.chars().take(PROMPT_EXCERPT_CHARS).collect();
         // A prompt without text (an image alone) still is history.
-        self.last_prompt = Some(excerpt);
+        self.last_prompt = Some(excerpt(text));
     }
 
     pub(crate) fn note_setting(&mut self, method: &str, params: &Json) {
@@ -252,6 +225,11 @@ impl Details {
 /// Whether whoever has this `name` made a session. One who had it before `since` was another.
 pub fn is_made_by(record: &SessionRecord, name: &str, since: Millis) -> bool {
     record.created >= since && Details::read(record).made_by.as_deref() == Some(name)
+}
+
+/// The beginning of a prompt's text.
+pub(crate) fn excerpt(prompt: &str) -> String {
+    prompt.chars().take(PROMPT_EXCERPT_CHARS).collect()
 }
 
 /// The text blocks of a prompt, joined.

@@ -33,7 +33,7 @@ pub enum What {
     Halted { turn: Option<TurnId>, why: String },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct News {
     notes: Mutex<Notes>,
     /// How many notes there ever were.
@@ -53,12 +53,6 @@ pub struct Batch {
     /// Notes that were forgotten before they could be read.
     pub n_missed: u64,
     pub next: u64,
-}
-
-impl Default for News {
-    fn default() -> Self {
-        Self { notes: Mutex::default(), count: watch::Sender::new(0) }
-    }
 }
 
 impl News {

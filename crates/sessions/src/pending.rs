@@ -63,16 +63,10 @@ pub struct PendingQuestion {
 }
 
 /// All questions that wait.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PendingQuestions {
     table: Mutex<Table>,
     version: watch::Sender<u64>,
-}
-
-impl Default for PendingQuestions {
-    fn default() -> Self {
-        Self { table: Mutex::default(), version: watch::Sender::new(0) }
-    }
 }
 
 impl PendingQuestions {

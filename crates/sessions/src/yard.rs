@@ -15,7 +15,7 @@ use crate::details::{Details, LastEnd};
 use crate::mint;
 use crate::news::{News, What};
 use crate::pending::PendingQuestions;
-use crate::permission::{RuleBook, Rules};
+use crate::permission::RuleBook;
 use crate::settings::{Settings, WorkerSetup};
 use left_open::LeftOpen;
 
@@ -50,11 +50,6 @@ impl Yard {
         }
     }
 
-    /// Puts other rules in force, for running sessions as well.
-    pub fn reload_rules(&self, rules: Rules) {
-        self.rules.replace(rules);
-    }
-
     /// Commits a batch of a session's own task.
     pub(crate) async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
         if self.settings.observers.is_empty() {
@@ -77,8 +72,7 @@ impl Yard {
         let mut recovered = Vec::new();
         for record in self.log.sessions(filter).await? {
             match self.recover_one(record.id).await {
-                Ok(Mended::Yes) => recovered.push(record.id),
-                Ok(Mended::Removed) => {}
+                Ok(is_there) => recovered.extend(is_there.then_some(record.id)),
                 Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
                 // One session that cannot be put right must not keep the others away.
                 Err(error) => {
@@ -89,16 +83,16 @@ impl Yard {
         Ok(recovered)
     }
 
-    async fn recover_one(&self, id: SessionId) -> Result<Mended, StoreError> {
+    /// False if it was a fork that had to be removed.
+    async fn recover_one(&self, id: SessionId) -> Result<bool, StoreError> {
         let _claim = self.log.claim(id).await?;
         // It may have ended between the listing and the claim.
         match self.log.session(id).await? {
             Some(record) if Details::read(&record).is_partial => {
-                self.remove_partial(id).await?;
-                Ok(Mended::Removed)
+                self.remove_partial(id).await.map(|()| false)
             }
-            Some(record) => self.mend(&record).await.map(|()| Mended::Yes),
-            None => Ok(Mended::Yes),
+            Some(record) => self.mend(&record).await.map(|()| true),
+            None => Ok(true),
         }
     }
 
@@ -182,12 +176,6 @@ impl Yard {
         };
         self.news.add(session, what);
     }
-}
-
-/// What became of a session whose process died.
-enum Mended {
-    Yes,
-    Removed,
 }
 
 /// An event of our own, now.

@@ -9,7 +9,7 @@ use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use super::{Desk, DeskError, Maker};
-use crate::details::{Details, prompt_text};
+use crate::details::{Details, excerpt, prompt_text};
 use crate::made_of::MadeOf;
 use crate::{mint, yard};
 
@@ -141,7 +141,9 @@ impl Desk {
             for event in events.iter().filter(|event| event.seq <= up_to) {
                 let Some(turn) = event.turn else { continue };
                 match event.kind {
-                    Kind::PromptReceived => waiting.push((turn, excerpt(&event.payload))),
+                    Kind::PromptReceived => {
+                        waiting.push((turn, excerpt(&prompt_text(&event.payload))));
+                    }
                     Kind::TurnStarted => {
                         let started = waiting.iter().find(|(other, _)| *other == turn);
                         last = started.map(|(_, prompt)| prompt.clone()).or(last);
@@ -185,8 +187,4 @@ fn copied(event: &Event, fork: SessionId) -> Draft {
         kind: event.kind.clone(),
         payload: payload.unwrap_or_else(|| event.payload.clone()),
     }
-}
-
-fn excerpt(prompt: &Json) -> String {
-    prompt_text(prompt).chars().take(200).collect()
 }

@@ -32,9 +32,12 @@ const MAX_GLANCES: u32 = 16;
 /// No command's output takes more of a log than this.
 const MAX_LOGGED_BYTES: usize = 256 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Told {
-    limits: Limits,
+    /// What a glance may cost.
+    max_glance: usize,
+    /// What the end may cost.
+    max_end: usize,
     /// Bytes of a character that has not come whole.
     open: Vec<u8>,
     /// What waits to be told, all of it.
@@ -53,14 +56,6 @@ pub(super) struct Told {
     n_glances: u32,
     /// Until it is told.
     end: Option<ExitReport>,
-}
-
-#[derive(Debug)]
-struct Limits {
-    /// What a glance may cost.
-    glance: usize,
-    /// What the end may cost.
-    end: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -84,18 +79,10 @@ impl Told {
         let limit = limit.min(MAX_LOGGED_BYTES);
         Self {
             // Half live, a quarter in glances, a quarter at the end.
-            limits: Limits { glance: limit / 4 / MAX_GLANCES as usize, end: limit / 4 },
-            open: Vec::new(),
-            waiting: String::new(),
+            max_glance: limit / 4 / MAX_GLANCES as usize,
+            max_end: limit / 4,
             live: limit / 2,
-            n_pieces: 0,
-            newest: String::new(),
-            n_left_out: 0,
-            is_truncated: false,
-            next_at: None,
-            glance_at: None,
-            n_glances: 0,
-            end: None,
+            ..Self::default()
         }
     }
 
@@ -135,7 +122,7 @@ impl Told {
         let is_due = self.due(now).is_some_and(|at| at <= now);
         if let Some(report) = self.end.take() {
             self.take_waiting(&mut pieces);
-            self.take_newest(self.limits.end, &mut pieces);
+            self.take_newest(self.max_end, &mut pieces);
             let is_truncated = self.is_truncated;
             pieces.push(Piece::Exited { report, is_truncated });
         } else if wanted == Wanted::All {
@@ -161,7 +148,7 @@ impl Told {
     }
 
     fn may_glance(&self) -> bool {
-        self.n_glances < MAX_GLANCES && self.limits.glance > EVENT_COST + NOTE_COST
+        self.n_glances < MAX_GLANCES && self.max_glance > EVENT_COST + NOTE_COST
     }
 
     fn pace(&self) -> Duration {
@@ -178,8 +165,8 @@ impl Told {
             self.live = 0;
         }
         // Not each time, and never less than the end may cost.
-        if self.newest.len() > self.limits.end * 2 {
-            self.leave_out_before(self.newest.len() - self.limits.end);
+        if self.newest.len() > self.max_end * 2 {
+            self.leave_out_before(self.newest.len() - self.max_end);
         }
     }
 
@@ -195,7 +182,7 @@ impl Told {
         }
         self.glance_at = Some(now + FIRST_GLANCES * 2_u32.pow(self.n_glances));
         self.n_glances += 1;
-        self.take_newest(self.limits.glance, pieces);
+        self.take_newest(self.max_glance, pieces);
     }
 
     fn take_waiting(&mut self, pieces: &mut Vec<Piece>) {
