@@ -81,18 +81,6 @@ impl Used {
         ((self.cost_before + self.cost_told) * 1e9).round() / 1e9
     }
 
-    fn start_turn(&mut self) {
-        self.turns = self.turns.saturating_add(1);
-        self.turn_tokens = Some(0);
-        self.cost_at_start = Some(self.cost_usd());
-    }
-
-    /// What the last turn has cost, as far as it was told.
-    fn turn_cost_usd(&self) -> Option<f64> {
-        let cost = self.cost_usd() - self.cost_at_start?;
-        (cost > 0.0).then(|| (cost * 1e9).round() / 1e9)
-    }
-
     /// The turn has taken `tokens` at least.
     fn raise_turn_tokens(&mut self, tokens: u64) {
         // Before the first turn an agent tells how full the context is that it got back.
@@ -137,12 +125,16 @@ impl Budget {
     }
 
     pub(crate) fn start_turn(&mut self) {
-        self.used.start_turn();
+        let used = &mut self.used;
+        used.turns = used.turns.saturating_add(1);
+        used.turn_tokens = Some(0);
+        used.cost_at_start = Some(used.cost_usd());
     }
 
     /// What the last turn has cost, in US dollars, as far as it was told.
     pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
-        self.used.turn_cost_usd()
+        let cost = self.used.cost_usd() - self.used.cost_at_start?;
+        (cost > 0.0).then(|| (cost * 1e9).round() / 1e9)
     }
 
     pub(crate) fn add_running(&mut self, time: Duration) {
@@ -256,11 +248,6 @@ impl Budget {
     /// Why no prompt is taken: a person said at this limit that it is enough.
     pub fn refusal(&self) -> Option<Reached> {
         self.reached(self.stopped_at?)
-    }
-
-    /// What `limit` allows now, in its own unit.
-    pub(crate) fn allowed_by(&self, limit: Limit) -> Option<Number> {
-        self.allowed.value(limit)
     }
 }
 

@@ -33,7 +33,7 @@ use crate::pools::Pools;
 use crate::session::{Phase, SessionError, SessionHandle};
 use crate::yard::Yard;
 
-use room::Room;
+use room::{Counted, Counts, Room};
 
 pub use order::{Maker, Order};
 pub use status::Status;
@@ -56,7 +56,7 @@ pub struct Desk {
     /// Where workers come from; without them every session starts its own.
     pools: Option<Pools>,
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
-    present: Arc<Mutex<HashMap<SessionId, usize>>>,
+    present: Counts<SessionId>,
     introductions: Mutex<Introductions>,
     room: Room,
     /// No session is made or woken any more.
@@ -67,23 +67,7 @@ pub struct Desk {
 type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
 
 /// A client that has a session open, until dropped.
-#[derive(Debug)]
-pub(crate) struct Presence {
-    id: SessionId,
-    present: Arc<Mutex<HashMap<SessionId, usize>>>,
-}
-
-impl Drop for Presence {
-    fn drop(&mut self) {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(n) = present.get_mut(&self.id) {
-            *n -= 1;
-            if *n == 0 {
-                present.remove(&self.id);
-            }
-        }
-    }
-}
+pub(crate) type Presence = Counted<SessionId>;
 
 /// A session's place at the desk, from the first who asks for it on.
 #[derive(Debug, Default)]
@@ -327,9 +311,7 @@ impl Desk {
 
     /// Notes that a client has the session open.
     pub(crate) fn enter(&self, id: SessionId) -> Presence {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        *present.entry(id).or_default() += 1;
-        Presence { id, present: self.present.clone() }
+        Counted::begin(&self.present, id).0
     }
 
     /// How many ACP clients have the session open.

@@ -276,7 +276,7 @@ impl Front {
         let Some(session) = session else {
             self.visit.may_act()?;
             let host = self.host().await?;
-            return host.connection().call(method, &params).await.map_err(refusal);
+            return host.connection.call(method, &params).await.map_err(refusal);
         };
         let Some(open) = self.open_session(&session) else {
             return Err(no_such_session(&message));
@@ -307,7 +307,7 @@ impl Front {
         // Only to an agent that runs: a notification is no reason to start one.
         let host = self.last_host.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(host) = host {
-            let _ = host.connection().notify(message.method(), &params);
+            let _ = host.connection.notify(message.method(), &params);
         }
     }
 

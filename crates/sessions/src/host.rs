@@ -143,13 +143,14 @@ pub(crate) fn last_lines(text: &str, n: usize) -> String {
 /// A running, initialized agent.
 #[derive(Debug)]
 pub struct Host {
-    connection: Connection,
+    pub connection: Connection,
     worker: WorkerHandle,
-    routes: Arc<Routes>,
-    settings: Settings,
-    initialized: Json,
-    capabilities: AgentCapabilities,
-    manners: Manners,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) settings: Settings,
+    /// The agent's answer to `initialize`, byte for byte.
+    pub(crate) initialized: Json,
+    pub(crate) capabilities: AgentCapabilities,
+    pub(crate) manners: Manners,
     room: room::Room,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
@@ -275,30 +276,9 @@ impl Host {
         format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
     }
 
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// The agent's answer to `initialize`, byte for byte.
-    pub fn initialized(&self) -> &Json {
-        &self.initialized
-    }
-
-    pub fn capabilities(&self) -> &AgentCapabilities {
-        &self.capabilities
-    }
-
-    pub fn manners(&self) -> &Manners {
-        &self.manners
-    }
-
     /// For what a session keeps of what this process says.
     pub(crate) fn share(&self) -> Share {
         self.room.share()
-    }
-
-    pub fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     pub fn pid(&self) -> u32 {
@@ -373,10 +353,6 @@ impl Host {
     pub fn take_stray(&self) -> FromAgents {
         self.routes.take_stray()
     }
-
-    pub(crate) fn routes(&self) -> &Arc<Routes> {
-        &self.routes
-    }
 }
 
 /// Tells whoever watches when the worker has ended.
@@ -385,10 +361,10 @@ fn watch_worker(settings: &Settings, agent: &str, worker: &WorkerHandle) {
         return;
     }
     let (observers, agent, worker) = (settings.observers.clone(), agent.to_owned(), worker.clone());
-    let running = observers.worker(&agent);
+    let running = observers.watch(|observer| observer.worker(&agent));
     task::spawn(async move {
         let exit = worker.ended().await;
         drop(running);
-        observers.worker_exited(&agent, &exit);
+        observers.tell(|observer| observer.worker_exited(&agent, &exit));
     });
 }

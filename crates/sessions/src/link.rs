@@ -55,7 +55,7 @@ impl Link {
 
     /// Puts the agent into the mode in which it asks, when it has to be told.
     async fn hold_to_mode(&mut self) -> Result<(), LinkError> {
-        let Some(mode) = self.host.manners().session_mode.clone() else { return Ok(()) };
+        let Some(mode) = self.host.manners.session_mode.clone() else { return Ok(()) };
         let not_held = |why: String| LinkError::NotHeld { mode: mode.clone(), why };
         let (method, params) = request_for(&self.answer, Choice::Mode, &mode)
             .map_err(|error| not_held(error.to_string()))?;
@@ -137,7 +137,7 @@ pub(crate) async fn open_new(
     public_id: &str,
     params: &Json,
 ) -> Result<Link, LinkError> {
-    let _opening = host.routes().opening();
+    let _opening = host.routes.opening();
     host.resume();
     let answer = call(host, "session/new", params).await?;
     #[derive(Deserialize)]
@@ -149,7 +149,7 @@ pub(crate) async fn open_new(
         Ok(answer) if answer.session_id.len() <= MAX_ID_BYTES => answer.session_id,
         _ => return Err(LinkError::NoSessionId),
     };
-    let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
+    let messages = host.routes.add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
     let mut link =
         Link::new(host, &agent_session, messages, Early::default(), answer, ResumeWay::New);
     link.hold_to_mode().await?;
@@ -164,7 +164,7 @@ pub(crate) async fn reopen(
 ) -> Result<(Link, SessionResumed), LinkError> {
     let mut tried: Vec<String> = known.forgot.iter().cloned().collect();
     if let Some(agent_session) = &known.agent_session {
-        let can = host.capabilities();
+        let can = &host.capabilities;
         for (name, is_offered) in [("resume", can.resume), ("load", can.load)] {
             let regained = match name {
                 _ if !is_offered => continue,
@@ -231,7 +231,7 @@ async fn resume(
         Some(true) => ResumeProof::Listed,
         None => ResumeProof::Unchecked,
         Some(false) => {
-            host.routes().remove(agent_session);
+            host.routes.remove(agent_session);
             return Err(Forgotten::Lost("the agent does not list the session".into()));
         }
     };
@@ -253,7 +253,7 @@ async fn load(
             replay.hear_late().await;
         }
         if !replay.heard.has(prompt) {
-            host.routes().remove(agent_session);
+            host.routes.remove(agent_session);
             return Err(Forgotten::Lost("the agent did not replay the last prompt".into()));
         }
     }
@@ -285,7 +285,7 @@ pub(crate) async fn while_hearing<T>(
 async fn is_listed(host: &Arc<Host>, agent_session: &str, known: &Known) -> Option<bool> {
     /// A session that was just resumed is recent; agents list recent ones first.
     const MAX_PAGES: usize = 5;
-    if !host.capabilities().list {
+    if !host.capabilities.list {
         return None;
     }
     let new_params: Value = known.new_params.read().unwrap_or_default();
@@ -311,16 +311,16 @@ pub(crate) async fn call(
     method: &'static str,
     params: &Json,
 ) -> Result<Json, LinkError> {
-    let within = host.settings().open_within;
-    let answer = host.connection().call_within(within, method, params).await;
+    let within = host.settings.open_within;
+    let answer = host.connection.call_within(within, method, params).await;
     answer.map_err(|error| explain(host, method, error))
 }
 
 fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
     match error {
         CallError::Refused(error) if error.code == wire::codes::AUTH_REQUIRED => {
-            let methods = host.capabilities().auth_methods.clone();
-            let login = host.manners().login.clone();
+            let methods = host.capabilities.auth_methods.clone();
+            let login = host.manners.login.clone();
             LinkError::AuthRequired { error, methods, login }
         }
         CallError::Refused(error) => LinkError::Refused { method, error },
@@ -332,7 +332,7 @@ fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
 /// Wording and codes for "no such session" differ from agent to agent, so every refusal
 /// but a request to log in means that something else may be tried.
 fn forget(host: &Host, agent_session: &str, error: LinkError) -> Forgotten {
-    host.routes().remove(agent_session);
+    host.routes.remove(agent_session);
     match error {
         LinkError::Refused { error, .. } => Forgotten::Lost(error.to_string()),
         LinkError::Silent { waited, .. } => Forgotten::Lost(format!("no answer in {waited:?}")),

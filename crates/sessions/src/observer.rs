@@ -179,12 +179,16 @@ impl Observers {
         (!self.is_empty()).then(|| TraceContext::of_meta(params)).flatten()
     }
 
-    pub(crate) fn session(&self, agent: &str) -> Watched<dyn Held> {
-        Watched::all(self.0.iter().filter_map(|observer| observer.session(agent)))
+    /// What each gives to hold who has something to watch.
+    pub(crate) fn watch<T: ?Sized>(
+        &self,
+        watch: impl Fn(&dyn Observer) -> Option<Box<T>>,
+    ) -> Watched<T> {
+        Watched(self.0.iter().filter_map(|observer| watch(&**observer)).collect())
     }
 
-    pub(crate) fn prompt(&self, prompt: &Prompted<'_>) -> Watched<dyn TurnWatch> {
-        Watched::all(self.0.iter().filter_map(|observer| observer.prompt(prompt)))
+    pub(crate) fn tell(&self, tell: impl Fn(&dyn Observer)) {
+        self.0.iter().for_each(|observer| tell(&**observer));
     }
 
     pub(crate) fn step(&self, step: Step, agent: &str) -> Watched<dyn StepWatch> {
@@ -192,28 +196,7 @@ impl Observers {
             return Watched::default();
         }
         let parent = PARENT.try_with(Clone::clone).ok().flatten();
-        let told = |observer: &Arc<dyn Observer>| observer.step(step, agent, parent.as_ref());
-        Watched::all(self.0.iter().filter_map(told))
-    }
-
-    pub(crate) fn worker(&self, agent: &str) -> Watched<dyn Held> {
-        Watched::all(self.0.iter().filter_map(|observer| observer.worker(agent)))
-    }
-
-    pub(crate) fn worker_exited(&self, agent: &str, exit: &ExitReport) {
-        self.0.iter().for_each(|observer| observer.worker_exited(agent, exit));
-    }
-
-    pub(crate) fn question(&self, agent: &str) -> Watched<dyn Held> {
-        Watched::all(self.0.iter().filter_map(|observer| observer.question(agent)))
-    }
-
-    pub(crate) fn decided(&self, agent: &str, by: &str, is_allowed: bool) {
-        self.0.iter().for_each(|observer| observer.decided(agent, by, is_allowed));
-    }
-
-    pub(crate) fn appended(&self, n_events: usize, took: Duration) {
-        self.0.iter().for_each(|observer| observer.appended(n_events, took));
+        self.watch(|observer| observer.step(step, agent, parent.as_ref()))
     }
 }
 
@@ -221,10 +204,6 @@ impl Observers {
 pub(crate) struct Watched<T: ?Sized>(Vec<Box<T>>);
 
 impl<T: ?Sized> Watched<T> {
-    fn all(watches: impl Iterator<Item = Box<T>>) -> Self {
-        Self(watches.collect())
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

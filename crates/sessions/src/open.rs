@@ -304,18 +304,18 @@ pub(crate) async fn relink(
     // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
     let must_grant = known.agent_session.is_none();
     let wished =
-        wished(&link, host, details).inspect_err(|_| host.routes().remove(&link.agent_session))?;
+        wished(&link, host, details).inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
         let agent_session = Json::of(&link.agent_session);
         let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
             .unwrap_or_else(|_| setting.params.clone());
-        let within = host.settings().open_within;
-        let set = host.connection().call_within(within, &setting.method, &params);
+        let within = host.settings.open_within;
+        let set = host.connection.call_within(within, &setting.method, &params);
         let set = link::while_hearing(&mut link.messages, &mut link.early, set);
         match set.await {
             Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
             Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
-                host.routes().remove(&link.agent_session);
+                host.routes.remove(&link.agent_session);
                 return Err(ChooseError::Refused(error).into());
             }
             Err(error) => {
@@ -337,7 +337,7 @@ fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, O
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
             Err(NotOffered::NoChoice(_))
-                if choice == Choice::Model && host.manners().model_is_set => {}
+                if choice == Choice::Model && host.manners.model_is_set => {}
             Err(error) => return Err(ChooseError::from(error).into()),
         }
     }

@@ -453,7 +453,7 @@ impl Linkage {
     /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may
     /// take its time over it.
     fn close_soon(self) {
-        if self.host.capabilities().close {
+        if self.host.capabilities.close {
             let params = self.params_for_agent(&Json::trusted("{}"));
             let host = self.host;
             task::spawn(async move { link::call(&host, "session/close", &params).await });

@@ -43,7 +43,8 @@ pub(crate) struct Terminals {
     open: Mutex<HashMap<String, Arc<Terminal>>>,
     /// The turn that was stopped last. It starts nothing more.
     stopped: Mutex<Option<TurnId>>,
-    telling: Telling,
+    /// What the log is to be told.
+    pub(crate) telling: Telling,
 }
 
 #[derive(Debug)]
@@ -91,11 +92,6 @@ impl Terminals {
     pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
         let (open, stopped, telling) = (Mutex::default(), Mutex::default(), Telling::default());
         Self { setup, max_open, max_output_bytes, open, stopped, telling }
-    }
-
-    /// What the log is to be told.
-    pub(crate) fn telling(&self) -> &Telling {
-        &self.telling
     }
 
     /// Answers one `terminal/*` request, made in `turn`.

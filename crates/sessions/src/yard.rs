@@ -58,7 +58,8 @@ impl Yard {
         let (n_events, since) = (batch.drafts.len(), Instant::now());
         let appended = self.log.append(batch).await;
         if appended.is_ok() {
-            self.settings.observers.appended(n_events, since.elapsed());
+            let took = since.elapsed();
+            self.settings.observers.tell(|observer| observer.appended(n_events, took));
         }
         appended
     }

@@ -3,6 +3,7 @@
 //! Whoever makes many of them makes itself wait, or is refused; nobody else is.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ const PRESS_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Room {
     /// Sessions that are being made, by the names of their makers.
-    making: Arc<Mutex<HashMap<String, usize>>>,
+    making: Counts<String>,
     forks: Places,
     pressed: Mutex<Option<Instant>>,
 }
@@ -31,30 +32,33 @@ impl Room {
     }
 }
 
-/// A session that is being made, until dropped.
+/// How many there are of each.
+pub(super) type Counts<K> = Arc<Mutex<HashMap<K, usize>>>;
+
+/// One of them, until dropped.
 #[derive(Debug)]
-pub(super) struct Making {
-    name: String,
-    making: Arc<Mutex<HashMap<String, usize>>>,
+pub(crate) struct Counted<K: Eq + Hash> {
+    key: K,
+    all: Counts<K>,
 }
 
-impl Making {
-    /// With how many there are of the same maker now, this one included.
-    fn begin(making: &Arc<Mutex<HashMap<String, usize>>>, name: &str) -> (Self, usize) {
-        let mut all = making.lock().unwrap_or_else(PoisonError::into_inner);
-        let n = all.entry(name.to_owned()).or_default();
+impl<K: Eq + Hash + Clone> Counted<K> {
+    /// With how many there are now, this one included.
+    pub(super) fn begin(all: &Counts<K>, key: K) -> (Self, usize) {
+        let mut counts = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let n = counts.entry(key.clone()).or_default();
         *n += 1;
-        (Self { name: name.to_owned(), making: making.clone() }, *n)
+        (Self { key, all: all.clone() }, *n)
     }
 }
 
-impl Drop for Making {
+impl<K: Eq + Hash> Drop for Counted<K> {
     fn drop(&mut self) {
-        let mut all = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(n) = all.get_mut(&self.name) {
+        let mut counts = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(n) = counts.get_mut(&self.key) {
             *n -= 1;
             if *n == 0 {
-                all.remove(&self.name);
+                counts.remove(&self.key);
             }
         }
     }
@@ -66,14 +70,14 @@ impl Desk {
     pub(super) async fn room_for(
         &self,
         maker: Option<&Maker>,
-    ) -> Result<Option<Making>, DeskError> {
+    ) -> Result<Option<Counted<String>>, DeskError> {
         let Some(maker) = maker else { return Ok(None) };
         maker.check()?;
         if !maker.is_limited {
             return Ok(None);
         }
         let max = self.yard.settings.max_sessions_per_token;
-        let (making, n_making) = Making::begin(&self.room.making, &maker.name);
+        let (making, n_making) = Counted::begin(&self.room.making, maker.name.clone());
         let n_made = self.yard.log.n_made_by(&maker.name, maker.since, max).await?;
         match n_made + n_making <= max {
             true => Ok(Some(making)),

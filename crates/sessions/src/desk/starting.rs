@@ -80,7 +80,7 @@ impl Desk {
         let host = slot.host().await.map_err(OpenError::from)?;
         let params = Json::of(&json!({ "methodId": method }));
         let within = self.yard.settings.open_within;
-        let asked = host.connection().call_within(within, "authenticate", &params).await;
+        let asked = host.connection.call_within(within, "authenticate", &params).await;
         let refused = |error| Fault::new(Category::Auth, format!("cannot log in: {error}"));
         asked.map(drop).map_err(|error| DeskError::Agent(refused(error)))
     }

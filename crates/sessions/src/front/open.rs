@@ -259,7 +259,7 @@ impl Front {
         let desk = &self.visit.desk;
         let Some(agent_session) = &record.agent_session else { return };
         let host = self.running_agent(record).await;
-        let Some(host) = host.filter(|host| host.capabilities().delete) else { return };
+        let Some(host) = host.filter(|host| host.capabilities.delete) else { return };
         if let Some(handle) = desk.live(record.id) {
             let _ = handle.cancel("delete").await;
         }

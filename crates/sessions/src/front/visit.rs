@@ -257,7 +257,7 @@ impl Front {
         {
             return Ok(answer.clone());
         }
-        let answer = self.host().await?.initialized().clone();
+        let answer = self.host().await?.initialized.clone();
         let mut known = desk.introductions();
         known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
         known.insert(key, (answer.clone(), Instant::now()));

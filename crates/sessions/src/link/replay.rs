@@ -34,11 +34,11 @@ impl Replay {
         known: &Known,
     ) -> Result<Self, Forgotten> {
         let params = params_for(agent_session, &known.new_params);
-        let messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+        let messages = host.routes.add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
         host.resume();
-        let tag = host.routes().tag(agent_session);
+        let tag = host.routes.tag(agent_session);
         let fail = |error| forget(host, agent_session, error);
-        host.connection()
+        host.connection
             .call_tagged(tag, method, &params)
             .map_err(|error| fail(explain(host, method, error)))?;
         let mut replay = Self {
@@ -47,7 +47,7 @@ impl Replay {
             early: Early::default(),
             heard: Heard::default(),
         };
-        let within = host.settings().open_within;
+        let within = host.settings.open_within;
         let outcome = match tokio::time::timeout(within, replay.until_answer(tag)).await {
             Ok(Some(outcome)) => outcome,
             Ok(None) => return Err(Forgotten::Fatal(LinkError::AgentEnded)),

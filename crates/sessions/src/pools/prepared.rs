@@ -74,7 +74,7 @@ impl Prepared {
     /// Frees the agent's side; the agent itself goes on.
     pub(super) async fn discard(self) {
         let Link { host, agent_session, early, messages, .. } = self.link;
-        host.routes().remove(&agent_session);
+        host.routes.remove(&agent_session);
         drop(messages);
         for message in early.into_messages() {
             if let FromAgent::Request(request) = message {
@@ -84,15 +84,15 @@ impl Prepared {
                     }
                     _ => Err(RpcError::internal("the session was not used")),
                 };
-                let _ = host.connection().respond_now(&request.id(), outcome);
+                let _ = host.connection.respond_now(&request.id(), outcome);
             }
         }
-        let can = host.capabilities();
+        let can = &host.capabilities;
         let params = Json::of(&json!({ "sessionId": agent_session }));
         for (method, is_offered) in [("session/close", can.close), ("session/delete", can.delete)] {
             if is_offered && host.is_running() {
                 // What the agent keeps is its own business.
-                let asking = host.connection().call_within(DISCARD_WITHIN, method, &params);
+                let asking = host.connection.call_within(DISCARD_WITHIN, method, &params);
                 if let Err(error) = asking.await {
                     tracing::debug!(method, %error, "an unused session was not freed");
                 }

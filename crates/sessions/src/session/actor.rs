@@ -136,7 +136,7 @@ impl Actor {
             &yard.settings,
             judge.clone(),
         ));
-        let live = yard.settings.observers.session(&record.agent);
+        let live = yard.settings.observers.watch(|observer| observer.session(&record.agent));
         Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
@@ -202,7 +202,7 @@ impl Actor {
         if self.paused.is_some() {
             self.release();
         }
-        self.services.end().await;
+        self.services.terminals.end_all().await;
         // A log that takes no more has said so already.
         let _ = self.tell_terminals(None).await;
         let _ = self.phase.send(over);
@@ -277,7 +277,7 @@ impl Actor {
                     Some(batch) => self.hear(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
-                () = self.services.telling().news() => {}
+                () = self.services.terminals.telling.news() => {}
                 () = until(deadline) => self.on_time().await?,
             }
         }
@@ -347,7 +347,7 @@ impl Actor {
                 if let LinkState::Linked { linkage, .. } = &self.link {
                     let params = linkage.params_for_agent(&params);
                     // An agent that does not read will be found stalled by its connection.
-                    let _ = linkage.host.connection().notify(&method, &params);
+                    let _ = linkage.host.connection.notify(&method, &params);
                 }
             }
             Command::Close { done } => {
@@ -400,7 +400,8 @@ impl Actor {
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
     pub(super) async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
-        let Taken { drafts, waited_for } = self.services.telling().take(Instant::now(), ending);
+        let telling = &self.services.terminals.telling;
+        let Taken { drafts, waited_for } = telling.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }

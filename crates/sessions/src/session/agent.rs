@@ -186,7 +186,7 @@ impl Actor {
 
     fn serve(&self, message: Message) {
         let LinkState::Linked { linkage, .. } = &self.link else { return };
-        let (services, connection) = (self.services.clone(), linkage.host.connection().clone());
+        let (services, connection) = (self.services.clone(), linkage.host.connection.clone());
         let turn = self.current_turn();
         task::spawn(async move {
             let _place = services.place(message.method()).await;
@@ -214,7 +214,7 @@ impl Actor {
             method: message.method().to_owned(),
             params: params_for_client(message, &self.public_id),
             after: self.head,
-            agent: linkage.host.connection().clone(),
+            agent: linkage.host.connection.clone(),
             id: message.id(),
         };
         if calls.try_send(call).is_err() {
@@ -276,7 +276,7 @@ impl Actor {
         let Some(KeptBack::Answer(_, outcome)) = kept else { return };
         if let LinkState::Linked { linkage, .. } = &self.link {
             // An agent that does not read will be found stalled by its connection.
-            let _ = linkage.host.connection().respond_now(id, outcome);
+            let _ = linkage.host.connection.respond_now(id, outcome);
         }
     }
 
@@ -340,7 +340,8 @@ impl Actor {
         let drafts = vec![self.event(exited)];
         self.append(drafts, Changes::default()).await?;
         // Commands that are slow to die hold up neither the end of the turn nor the next one.
-        let _ = tokio::time::timeout(ENDING_COMMANDS, self.services.end()).await;
+        let ending_commands = self.services.terminals.end_all();
+        let _ = tokio::time::timeout(ENDING_COMMANDS, ending_commands).await;
         // Questions outside of a turn have nobody left who asks them.
         let Some(running) = self.turns.running() else { return self.cancel_questions().await };
         if running.is_cancelling {

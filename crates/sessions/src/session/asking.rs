@@ -74,7 +74,8 @@ impl Actor {
         match self.yard.pending.add(self.listing(&pending, params)) {
             Ok(listed) => {
                 pending.listed = Some(listed);
-                pending.watch = self.yard.settings.observers.question(&self.agent);
+                let observers = &self.yard.settings.observers;
+                pending.watch = observers.watch(|observer| observer.question(&self.agent));
                 self.questions.add(pending);
                 Ok(())
             }
@@ -140,7 +141,8 @@ impl Actor {
     ) -> Result<(), Halt> {
         if matches!(pending.asks, Asks::Permission(_)) {
             let is_allowed = !settled.is_rejection;
-            self.yard.settings.observers.decided(&self.agent, by.who.as_str(), is_allowed);
+            let (observers, who) = (&self.yard.settings.observers, by.who.as_str());
+            observers.tell(|observer| observer.decided(&self.agent, who, is_allowed));
         }
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
         let mut changes = Changes::default();

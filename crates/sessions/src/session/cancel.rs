@@ -73,7 +73,7 @@ impl Actor {
         if self.turns.running().is_none() {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             self.unpause().await?;
-            self.cancelling.commands.add(self.services.stop_all(self.last_turn));
+            self.cancelling.commands.add(self.services.terminals.stop_all(self.last_turn));
             self.cancelling.finish();
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Actor {
         if let LinkState::Linked { linkage, .. } = &self.link {
             let params = linkage.params_for_agent(&Json::trusted("{}"));
             // A full pipe is no reason to wait: the ladder goes on by itself.
-            let _ = linkage.host.connection().notify("session/cancel", &params);
+            let _ = linkage.host.connection.notify("session/cancel", &params);
         }
         self.note(CancelStep { step: CancelRung::Notified }).await?;
         if !self.questions.is_empty() {
@@ -113,7 +113,7 @@ impl Actor {
     pub(super) fn stop_commands_if_cancelled(&mut self) {
         let cancelled = self.turns.running().filter(|running| running.is_cancelling);
         if let Some(running) = cancelled {
-            self.cancelling.commands.add(self.services.stop_turn(running.turn));
+            self.cancelling.commands.add(self.services.terminals.stop_turn(running.turn));
         }
     }
 
@@ -125,7 +125,7 @@ impl Actor {
             self.worker_deadline(),
             self.aside_deadline(),
             self.limit_deadline(),
-            self.services.telling().due(Instant::now()),
+            self.services.terminals.telling.due(Instant::now()),
         ];
         all.into_iter().flatten().min()
     }

@@ -43,7 +43,7 @@ impl LastWords {
 impl Actor {
     pub(super) fn manners(&self) -> Option<&Manners> {
         match &self.link {
-            LinkState::Linked { linkage, .. } => Some(linkage.host.manners()),
+            LinkState::Linked { linkage, .. } => Some(&linkage.host.manners),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl Actor {
             return None;
         }
         let LinkState::Linked { linkage, .. } = &self.link else { return None };
-        let manners = linkage.host.manners();
+        let manners = &linkage.host.manners;
         let text = chunk.trim();
         if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
             return Some(Fault::from_words(text).with_login(manners.login.as_deref()));

@@ -169,7 +169,8 @@ impl Actor {
         self.append_safely(drafts).await?;
         // Where too many wait it is not in the list of all, and can be answered all the same.
         pending.listed = self.yard.pending.add(self.listing(&pending, request)).ok();
-        pending.watch = self.yard.settings.observers.question(&self.agent);
+        let observers = &self.yard.settings.observers;
+        pending.watch = observers.watch(|observer| observer.question(&self.agent));
         self.questions.add(pending);
         Ok(())
     }
@@ -214,7 +215,7 @@ impl Actor {
             // Or withdrawn: the turn is over, or the limit was raised in another way.
             _ => return None,
         }
-        let allowed = budget.allowed_by(limit);
+        let allowed = budget.allowed().value(limit);
         Some(self.event(LimitRaised { limit, allowed, request_id: request, by: by.clone() }))
     }
 
@@ -239,7 +240,7 @@ impl Actor {
             return self.append_safely(drafts).await;
         };
         let by = Decider::detailed(DecidedBy::Limits, by);
-        let allowed = self.details.budget.allowed_by(limit);
+        let allowed = self.details.budget.allowed().value(limit);
         let raised = LimitRaised { limit, allowed, request_id: request, by: by.clone() };
         drafts.push(self.event(raised));
         self.append_safely(drafts).await?;
@@ -288,7 +289,7 @@ impl Actor {
 
     /// Stops the agent and the commands that run for it; false if others need the agent.
     fn freeze(&self) -> bool {
-        self.services.pause();
+        self.services.terminals.pause_all();
         match &self.link {
             LinkState::Linked { linkage, .. } => linkage.host.pause(),
             LinkState::Unlinked | LinkState::Linking => false,
@@ -296,7 +297,7 @@ impl Actor {
     }
 
     fn thaw(&self) {
-        self.services.resume();
+        self.services.terminals.resume_all();
         if let LinkState::Linked { linkage, .. } = &self.link {
             linkage.host.resume();
         }

@@ -141,7 +141,7 @@ impl Actor {
             (None, preamble) => preamble,
         };
         self.details.note_offer(&link.answer);
-        self.usage_begins_anew(host.manners().usage_of);
+        self.usage_begins_anew(host.manners.usage_of);
         self.answer = KeptAnswer::of(link.answer, host.share());
         self.tools = KnownTools::of(host.share());
         self.agent_session = Some(link.agent_session.clone());
@@ -277,7 +277,7 @@ impl Actor {
     /// What the agent offers, while it runs.
     pub(super) fn offer(&self) -> Option<Offer> {
         let LinkState::Linked { linkage, .. } = &self.link else { return None };
-        let capabilities = linkage.host.capabilities().clone();
+        let capabilities = linkage.host.capabilities.clone();
         Some(Offer { answer: self.answer.json.clone()?, capabilities })
     }
 
@@ -321,7 +321,7 @@ impl Actor {
         let commands = self.commands.clone();
         task::spawn(async move {
             let outcome = tokio::select! {
-                outcome = host.connection().call(&method, &params) => outcome,
+                outcome = host.connection.call(&method, &params) => outcome,
                 // Giving up here withdraws the request from the agent too.
                 () = reply.closed() => return,
             };
@@ -341,7 +341,7 @@ impl Actor {
     pub(super) fn release(&mut self) -> Option<Linkage> {
         match std::mem::replace(&mut self.link, LinkState::Unlinked) {
             LinkState::Linked { linkage, .. } => {
-                linkage.host.routes().remove(&linkage.agent_session);
+                linkage.host.routes.remove(&linkage.agent_session);
                 // Nobody here could make it go on any more.
                 linkage.host.resume();
                 self.forget_words();
@@ -367,7 +367,7 @@ impl Actor {
         let Some(linkage) = self.release() else { return };
         if self.turns.running().is_some() {
             let params = linkage.params_for_agent(&Json::trusted("{}"));
-            let _ = linkage.host.connection().notify("session/cancel", &params);
+            let _ = linkage.host.connection.notify("session/cancel", &params);
         }
         linkage.close_soon();
     }

@@ -90,7 +90,7 @@ impl Actor {
         let received = draft(Some(turn), received);
         // There is room; it was checked before anything was logged.
         let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
-        let watch = self.yard.settings.observers.prompt(&prompted);
+        let watch = self.yard.settings.observers.watch(|observer| observer.prompt(&prompted));
         let _ = self.turns.enqueue(turn, Prompt { params, logged_at: None, text, watch });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
@@ -185,7 +185,7 @@ impl Actor {
     pub(super) async fn send_prompt(&mut self, turn: TurnId, params: Json) -> Result<(), Halt> {
         let sent = match &self.link {
             LinkState::Linked { linkage, .. } => {
-                let tag = linkage.host.routes().tag(&linkage.agent_session);
+                let tag = linkage.host.routes.tag(&linkage.agent_session);
                 self.prompt_tag = Some(tag);
                 let params = with_preamble(params, self.preamble.take());
                 let params = linkage.params_for_agent(&params);
@@ -193,7 +193,7 @@ impl Actor {
                     Some(trace) => trace.put(params),
                     None => params,
                 };
-                linkage.host.connection().call_tagged(tag, "session/prompt", &params)
+                linkage.host.connection.call_tagged(tag, "session/prompt", &params)
             }
             _ => Ok(()),
         };

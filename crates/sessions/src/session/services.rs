@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Json, RpcError, TurnId, codes};
 
 use crate::settings::{Settings, WorkerSetup};
-use crate::terminals::{Stopped, Telling, Terminals};
+use crate::terminals::Terminals;
 
 /// Requests that are served at once; others wait. What a command printed is six times as long in
 /// JSON when it is zeros.
@@ -32,16 +32,10 @@ pub(super) struct Services {
     roots: Arc<Roots>,
     /// What clients attached; may be read and nothing else, and need not be there yet.
     own_dir: Option<PathBuf>,
-    terminals: Terminals,
+    pub(super) terminals: Terminals,
     judge: Arc<Judge>,
     serving: Arc<Semaphore>,
     reading: Arc<Semaphore>,
-}
-
-/// Held from before a request is served until its answer is in the outbox.
-#[derive(Debug)]
-pub(super) struct Served {
-    _place: OwnedSemaphorePermit,
 }
 
 #[derive(Deserialize)]
@@ -76,16 +70,16 @@ impl Services {
         method.starts_with("fs/") || method.starts_with("terminal/")
     }
 
-    /// Waits for a place to serve a request in. None is needed for what waits for a command or
+    /// Waits for a place to serve a request in, which is held until its answer is in the outbox. None
+    /// is needed for what waits for a command or
     /// ends one: that holds nothing large, and must not wait for what does.
-    pub(super) async fn place(&self, method: &str) -> Option<Served> {
+    pub(super) async fn place(&self, method: &str) -> Option<OwnedSemaphorePermit> {
         let places = match method {
             "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => return None,
             "fs/read_text_file" => &self.reading,
             _ => &self.serving,
         };
-        let place = places.clone().acquire_owned().await.ok();
-        place.map(|place| Served { _place: place })
+        places.clone().acquire_owned().await.ok()
     }
 
     /// Answers a request that the agent made in `turn`.
@@ -110,35 +104,6 @@ impl Services {
             }
             _ => Err(RpcError::method_not_found(method)),
         }
-    }
-
-    /// Stops the commands that run.
-    pub(super) fn pause(&self) {
-        self.terminals.pause_all();
-    }
-
-    pub(super) fn resume(&self) {
-        self.terminals.resume_all();
-    }
-
-    /// What commands print, for the log.
-    pub(super) fn telling(&self) -> &Telling {
-        self.terminals.telling()
-    }
-
-    /// Ends the commands that a cancelled turn left running.
-    pub(super) fn stop_turn(&self, turn: TurnId) -> Stopped {
-        self.terminals.stop_turn(turn)
-    }
-
-    /// Ends the commands that turns up to `last` left running.
-    pub(super) fn stop_all(&self, last: Option<TurnId>) -> Stopped {
-        self.terminals.stop_all(last)
-    }
-
-    /// Ends the commands that run; waiting for it is up to the caller.
-    pub(super) fn end(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.terminals.end_all()
     }
 
     async fn read(&self, params: &str) -> Result<Json, RpcError> {

@@ -24,7 +24,7 @@ impl Actor {
     /// What stands in `turn_ended` about tokens and cost, for this answer to a prompt.
     pub(super) fn usage_of_turn(&mut self, result: &Value) -> (Option<Json>, Option<UsageScope>) {
         let scope = match &self.link {
-            LinkState::Linked { linkage, .. } => linkage.host.manners().usage_of,
+            LinkState::Linked { linkage, .. } => linkage.host.manners.usage_of,
             _ => UsageOf::Turn,
         };
         let usage = match (scope, &result["usage"]) {

@@ -98,7 +98,7 @@ async fn a_session_that_is_dropped_frees_its_place_in_the_worker() {
         "prompt": [{ "type": "text", "text": "say hello" }],
     });
     let is_closed = async || {
-        let asking = host.connection().call("session/prompt", &Json::of(&params)).await;
+        let asking = host.connection.call("session/prompt", &Json::of(&params)).await;
         asking.is_err_and(|error| error.to_string().contains("no such session"))
     };
     until_async("it is closed", is_closed).await;
