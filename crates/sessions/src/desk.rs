@@ -16,7 +16,7 @@ mod waking;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Category, Fault, Json, SessionId};
 
 use crate::host::{AgentCommand, HostSlot};
+use crate::lock::lock;
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
@@ -57,7 +58,7 @@ pub struct Desk {
     pools: Option<Pools>,
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
     present: Counts<SessionId>,
-    introductions: Mutex<Introductions>,
+    pub(crate) introductions: Mutex<Introductions>,
     room: Room,
     /// No session is made or woken any more.
     stopping: CancellationToken,
@@ -186,11 +187,11 @@ impl Desk {
 
     /// Sessions that are made or woken from now on are judged by this.
     pub fn set_policy(&self, policy: Policy) {
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = policy;
+        *lock(&self.policy) = policy;
     }
 
     fn policy(&self, mode: Option<Mode>) -> Policy {
-        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let policy = lock(&self.policy).clone();
         let mode = self.yard.settings.mode_of_all.or(mode);
         Policy { mode: mode.unwrap_or(policy.mode), ..policy }
     }
@@ -225,7 +226,7 @@ impl Desk {
     }
 
     pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
-        self.seats().insert(handle.id(), Seat::of(handle.clone(), slot));
+        lock(&self.seats).insert(handle.id(), Seat::of(handle.clone(), slot));
         self.make_room();
     }
 
@@ -265,7 +266,7 @@ impl Desk {
 
     /// The handle of a session that is awake.
     pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
-        let seat = self.seats().get(&id)?.clone();
+        let seat = lock(&self.seats).get(&id)?.clone();
         let handle = seat.0.get()?.handle.clone();
         (!handle.is_over()).then_some(handle)
     }
@@ -273,18 +274,18 @@ impl Desk {
     /// What the session's task does, or why it ended: that is known until the session is woken
     /// again, or many others were.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
-        let seat = self.seats().get(&id)?.clone();
+        let seat = lock(&self.seats).get(&id)?.clone();
         Some(seat.0.get()?.handle.phase())
     }
 
     /// Where the agent of a session that is awake runs, if it does.
     pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
-        let seat = self.seats().get(&id)?.clone();
+        let seat = lock(&self.seats).get(&id)?.clone();
         Some(seat.0.get()?.slot.clone())
     }
 
     pub fn n_live(&self) -> usize {
-        self.seats().values().filter(|seat| !seat.is_over()).count()
+        lock(&self.seats).values().filter(|seat| !seat.is_over()).count()
     }
 
     /// Does something with a session; once more if it was put aside just then.
@@ -316,12 +317,8 @@ impl Desk {
 
     /// How many ACP clients have the session open.
     pub fn n_present(&self, id: SessionId) -> usize {
-        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = lock(&self.present);
         present.get(&id).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn introductions(&self) -> MutexGuard<'_, Introductions> {
-        self.introductions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_open(&self) -> Result<(), DeskError> {
@@ -332,14 +329,10 @@ impl Desk {
     }
 
     fn remove(&self, id: SessionId, seat: &Arc<Seat>) {
-        let mut seats = self.seats();
+        let mut seats = lock(&self.seats);
         if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
             seats.remove(&id);
         }
-    }
-
-    fn seats(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Seat>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,7 +19,7 @@ mod stray;
 mod visit;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +31,7 @@ use wire::{Json, Message, RpcError, RpcId, codes};
 
 use crate::desk::{Desk, Presence};
 use crate::host::{Host, HostError};
+use crate::lock::lock;
 use crate::session::SessionHandle;
 use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
@@ -211,13 +212,13 @@ impl Front {
         let request = id.clone();
         let task = self.requests.spawn(task::boxed(async move {
             let outcome = serve(front.clone(), message).await;
-            front.running().remove(&request);
+            lock(&front.running).remove(&request);
             front.respond(&request, outcome).await;
             drop(place);
         }));
-        self.running().insert(id, task.abort_handle());
+        lock(&self.running).insert(id, task.abort_handle());
         // It may have finished before it was noted.
-        self.running().retain(|_, task| !task.is_finished());
+        lock(&self.running).retain(|_, task| !task.is_finished());
     }
 
     /// Reads `initialize`, all of which is for us: agents are told what Switchyard can do.
@@ -305,7 +306,7 @@ impl Front {
             return;
         }
         // Only to an agent that runs: a notification is no reason to start one.
-        let host = self.last_host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let host = lock(&self.last_host).clone();
         if let Some(host) = host {
             let _ = host.connection.notify(message.method(), &params);
         }
@@ -319,14 +320,14 @@ impl Front {
         }
         let Ok(params) = message.body_json().read::<Params>() else { return };
         let raw = params.request_id.as_str();
-        let prompt = self.sessions().values().find(|open| open.prompts.has(raw)).cloned();
+        let prompt = lock(&self.sessions).values().find(|open| open.prompts.has(raw)).cloned();
         if let Some(open) = prompt {
             let _ = open.handle.cancel_soon(self.visit.by()).await;
             return;
         }
-        let found = self.running().keys().find(|id| id.as_str() == raw).cloned();
+        let found = lock(&self.running).keys().find(|id| id.as_str() == raw).cloned();
         let Some(id) = found else { return };
-        let task = self.running().remove(&id);
+        let task = lock(&self.running).remove(&id);
         if let Some(task) = task {
             task.abort();
             let error = RpcError::new(codes::REQUEST_CANCELLED, "cancelled by the client");
@@ -356,20 +357,12 @@ impl Front {
     }
 
     fn open_session(&self, id: &str) -> Option<Open> {
-        self.sessions().get(id).cloned()
+        lock(&self.sessions).get(id).cloned()
     }
 
     async fn respond(&self, id: &RpcId, outcome: Outcome) {
         // A client that is gone needs no answer.
         let _ = self.client.respond(id, outcome).await;
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Open>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<RpcId, AbortHandle>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod front;
 pub mod host;
 pub mod link;
 mod listed;
+mod lock;
 pub mod made_of;
 mod memory;
 mod name_list;

@@ -105,30 +105,11 @@ pub(crate) struct Linked {
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) agent_session: Option<String>,
-    /// Params of the `session/new` that made the session.
-    pub(crate) new_params: Json,
-    /// What it is told once, before a prompt.
-    pub(crate) preface: Option<String>,
+    pub(crate) made_of: MadeOf,
     /// The text of the last prompt that reached the agent, to check a replay with.
     pub(crate) last_prompt: Option<String>,
     /// Why there is no use in asking the agent for it.
     pub(crate) forgot: Option<String>,
-}
-
-impl Known {
-    pub(crate) fn of(
-        agent_session: Option<String>,
-        details: &crate::details::Details,
-        made_of: &MadeOf,
-    ) -> Self {
-        Self {
-            agent_session,
-            new_params: made_of.new_params.clone(),
-            preface: made_of.preface.clone(),
-            last_prompt: details.last_prompt.clone(),
-            forgot: None,
-        }
-    }
 }
 
 /// Starts a conversation. `params` are those of `session/new`.
@@ -186,7 +167,7 @@ pub(crate) async fn reopen(
             tried.push("the agent can neither resume nor load sessions".into());
         }
     }
-    let mut link = open_new(host, public_id, &known.new_params).await?;
+    let mut link = open_new(host, public_id, &known.made_of.new_params).await?;
     let has_history = known.last_prompt.is_some();
     link.how = if has_history { ResumeWay::Reseed } else { ResumeWay::New };
     let report =
@@ -198,12 +179,6 @@ enum Forgotten {
     /// The agent does not know the session: something else can be tried.
     Lost(String),
     Fatal(LinkError),
-}
-
-impl Forgotten {
-    fn taken() -> Self {
-        Self::Lost("another open session has it".into())
-    }
 }
 
 async fn resume(
@@ -288,7 +263,7 @@ async fn is_listed(host: &Arc<Host>, agent_session: &str, known: &Known) -> Opti
     if !host.capabilities.list {
         return None;
     }
-    let new_params: Value = known.new_params.read().unwrap_or_default();
+    let new_params: Value = known.made_of.new_params.read().unwrap_or_default();
     let mut params = json!({ "cwd": new_params["cwd"] });
     for _ in 0..MAX_PAGES {
         let answer = call(host, "session/list", &Json::of(&params)).await.ok()?;

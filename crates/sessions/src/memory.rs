@@ -29,7 +29,7 @@ impl Drop for UnderWay {
 }
 
 pub(crate) fn is_large(batch: &[FromAgent]) -> bool {
-    batch.iter().map(n_bytes).sum::<usize>() >= LARGE_BYTES
+    batch.iter().map(FromAgent::n_bytes).sum::<usize>() >= LARGE_BYTES
 }
 
 pub(crate) fn give_back_soon() {
@@ -47,15 +47,4 @@ pub(crate) fn give_back_soon() {
         }
         drop(under_way);
     });
-}
-
-fn n_bytes(message: &FromAgent) -> usize {
-    match message {
-        FromAgent::Update { payload, .. } => payload.as_str().len(),
-        FromAgent::Request(message) | FromAgent::Notification(message) => message.line().len(),
-        FromAgent::Answer { outcome, .. } => {
-            outcome.as_ref().map_or(0, |answer| answer.as_str().len())
-        }
-        FromAgent::Stderr(_) | FromAgent::Garbage(_) => 0,
-    }
 }

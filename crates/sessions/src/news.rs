@@ -6,11 +6,12 @@
 //! told how many it missed.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::watch;
 use wire::{Millis, Seq, SessionId, TurnId};
 
+use crate::lock::lock;
 use crate::mint;
 
 /// Enough for the burst when a hundred sessions end their turns at once.
@@ -59,7 +60,7 @@ impl News {
     pub fn add(&self, session: SessionId, what: What) {
         let note = Note { session, at: mint::now(), what };
         let count = {
-            let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut notes = lock(&self.notes);
             if notes.kept.len() >= MAX_NOTES {
                 notes.kept.pop_front();
                 notes.n_forgotten += 1;
@@ -82,7 +83,7 @@ impl News {
 
     /// The notes after number `after`; 0 is the beginning.
     pub fn after(&self, after: u64) -> Batch {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes = lock(&self.notes);
         let n_missed = notes.n_forgotten.saturating_sub(after);
         let n_seen = after.saturating_sub(notes.n_forgotten);
         let n_seen = usize::try_from(n_seen).unwrap_or(usize::MAX);

@@ -21,7 +21,7 @@ use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::Policy;
-use crate::session::{ChooseError, RootsError, SessionHandle, SessionSetup, reseed_preamble};
+use crate::session::{ChooseError, SessionHandle, SessionSetup, reseed_preamble};
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
 use bus::connection::CallError;
@@ -89,7 +89,7 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Roots(#[from] RootsError),
+    Roots(#[from] roots::Error),
     #[error("{0}")]
     BadPlace(String),
     #[error(transparent)]
@@ -327,7 +327,7 @@ pub(crate) async fn relink(
         ResumeWay::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
         _ => None,
     };
-    Ok(Linked { link, resumed: Some(report), preamble, preface: known.preface.clone() })
+    Ok(Linked { link, resumed: Some(report), preamble, preface: known.made_of.preface.clone() })
 }
 
 /// The requests that grant what the session was made with and its agent was never told.

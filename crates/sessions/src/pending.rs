@@ -8,12 +8,13 @@
 //! questions are rejected for the number of another's.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::watch;
 use wire::{CallId, Json, Millis, Seq, SessionId, TurnId};
 
+use crate::lock::lock;
 use crate::permission::PermissionOption;
 
 /// Nobody answers more than this; a question beyond it is rejected.
@@ -72,14 +73,14 @@ pub struct PendingQuestions {
 impl PendingQuestions {
     /// All questions, those that wait longest first.
     pub fn list(&self) -> Vec<Arc<PendingQuestion>> {
-        let mut all: Vec<_> = self.lock().questions.values().cloned().collect();
+        let mut all: Vec<_> = lock(&self.table).questions.values().cloned().collect();
         all.sort_by_key(|question| (question.since, question.session, question.seq));
         all
     }
 
     /// The questions of one session, in the order in which they were asked.
     pub fn of(&self, session: SessionId) -> Vec<Arc<PendingQuestion>> {
-        let mut own: Vec<_> = self.lock().of(session).cloned().collect();
+        let mut own: Vec<_> = lock(&self.table).of(session).cloned().collect();
         own.sort_by_key(|question| question.seq);
         own
     }
@@ -87,25 +88,25 @@ impl PendingQuestions {
     /// How many of one session wait, and where the last of them was asked: equal as long as the
     /// same questions wait.
     pub fn mark(&self, session: SessionId) -> (usize, Option<Seq>) {
-        let table = self.lock();
+        let table = lock(&self.table);
         (table.of(session).count(), table.of(session).map(|question| question.seq).max())
     }
 
     /// How many of one session wait.
     pub fn count(&self, session: SessionId) -> usize {
-        self.lock().of(session).count()
+        lock(&self.table).of(session).count()
     }
 
     pub fn get(&self, session: SessionId, request_id: CallId) -> Option<Arc<PendingQuestion>> {
-        self.lock().questions.get(&(session, request_id)).cloned()
+        lock(&self.table).questions.get(&(session, request_id)).cloned()
     }
 
     pub fn len(&self) -> usize {
-        self.lock().questions.len()
+        lock(&self.table).questions.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.lock().questions.is_empty()
+        lock(&self.table).questions.is_empty()
     }
 
     /// Counts changes. Take it before a list and give it to [`changed`](Self::changed):
@@ -127,18 +128,13 @@ impl PendingQuestions {
         question: PendingQuestion,
     ) -> Result<Listed, Box<PendingQuestion>> {
         let key = (question.session, question.request_id);
-        self.lock().add(question)?;
+        lock(&self.table).add(question)?;
         self.bump();
         Ok(Listed { questions: self.clone(), key })
     }
 
     fn bump(&self) {
         self.version.send_modify(|version| *version = version.wrapping_add(1));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        // Nothing panics while this is held.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,7 +206,7 @@ pub struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.questions.lock().remove(self.key);
+        lock(&self.questions.table).remove(self.key);
         self.questions.bump();
     }
 }

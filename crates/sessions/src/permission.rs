@@ -89,11 +89,6 @@ fn cut() -> Decider {
 }
 
 impl Policy {
-    /// Judges by the session's own rules alone.
-    pub fn judge(&self, question: &Question) -> Verdict {
-        self.judge_with(&Rules::default(), question)
-    }
-
     /// Judges by the rules that all sessions share and the session's own, as if they stood
     /// in one file.
     pub fn judge_with(&self, shared: &Rules, question: &Question) -> Verdict {

@@ -4,9 +4,11 @@
 //! together a few: whoever wants many waits for itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+
+use crate::lock::lock;
 
 #[derive(Debug)]
 pub struct Places {
@@ -34,7 +36,7 @@ impl Places {
     }
 
     fn queue(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = lock(&self.queues);
         queues.retain(|_, queue| Arc::strong_count(queue) > 1);
         queues.entry(name.to_owned()).or_default().clone()
     }

@@ -21,13 +21,14 @@ mod starting;
 mod state;
 mod upkeep;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::Json;
 
 use crate::host::{AgentCommand, HostSlot};
+use crate::lock::lock;
 use crate::settings::{Settings, WorkerSetup};
 
 use key::Key;
@@ -106,7 +107,7 @@ impl Pools {
 
     /// Starts a worker before its first use, if such workers are kept warm at all.
     pub fn prewarm(&self, command: &AgentCommand, new_params: Option<&Json>, model: Option<&str>) {
-        if !self.inner.state().warm.is_warm(&command.name) {
+        if !lock(&self.inner.state).warm.is_warm(&command.name) {
             return;
         }
         if key::can_be_shared(command) {
@@ -114,14 +115,14 @@ impl Pools {
         }
         let key = Arc::new(Key::new(command, model));
         self.inner.note_use(&key, command, new_params);
-        self.inner.state().order(&key);
+        lock(&self.inner.state).order(&key);
         self.inner.kick();
     }
 
     /// New settings, from now on; what they no longer allow is ended.
     pub fn configure(&self, warm: WarmSettings) {
         let gone = {
-            let mut state = self.inner.state();
+            let mut state = lock(&self.inner.state);
             state.warm = warm;
             state.trim()
         };
@@ -134,7 +135,7 @@ impl Pools {
         let inner = &self.inner;
         inner.closing.cancel();
         let (warm, shared, leased) = {
-            let mut state = inner.state();
+            let mut state = lock(&inner.state);
             state.orders.clear();
             let warm = state.keys.drain().flat_map(|(_, entry)| entry.warm).collect();
             let shared = state.shared.drain().map(|(_, shared)| shared).collect();
@@ -153,11 +154,6 @@ impl Pools {
 }
 
 impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn cold_slot(&self, command: AgentCommand) -> Arc<HostSlot> {
         let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone());
         if self.closing.is_cancelled() {
@@ -175,7 +171,7 @@ impl Inner {
         if self.closing.is_cancelled() {
             return;
         }
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let (entry, gone) = state.touch(key, command);
         if let Some(params) = new_params {
             entry.params = Some(params.clone()).filter(key::are_plain);
@@ -192,9 +188,9 @@ impl Inner {
         new_params: Option<&Json>,
     ) -> Option<(Arc<HostSlot>, Option<(Json, Prepared)>)> {
         loop {
-            let warm = self.state().keys.get_mut(key)?.warm.pop_front()?;
+            let warm = lock(&self.state).keys.get_mut(key)?.warm.pop_front()?;
             if self.fingerprint(command).await != warm.fingerprint {
-                if let Some(entry) = self.state().keys.get_mut(key) {
+                if let Some(entry) = lock(&self.state).keys.get_mut(key) {
                     entry.forgive();
                 }
                 self.end(vec![warm], "what it was started from has changed");
@@ -204,7 +200,7 @@ impl Inner {
             let kept = warm.take().await;
             if matches!(kept, Kept::Gone) || !host.is_present() {
                 tracing::info!(agent = key.agent, pid = host.pid(), "a warm worker was gone");
-                self.state().failed(key);
+                lock(&self.state).failed(key);
                 self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
                 continue;
             }
@@ -223,7 +219,7 @@ impl Inner {
     }
 
     fn note_hit(self: &Arc<Self>, key: &Arc<Key>) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.count(key, |counts| counts.hits += 1);
         if let Some(entry) = state.keys.get_mut(key) {
             entry.forgive();
@@ -239,7 +235,7 @@ impl Inner {
         slot: &Arc<HostSlot>,
         prepared: Option<(Json, Prepared)>,
     ) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let id = state.next_id();
         state.leased.insert(id, Arc::downgrade(slot));
         if let Some(entry) = state.keys.get_mut(key) {

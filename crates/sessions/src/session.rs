@@ -222,12 +222,12 @@ impl SessionHandle {
         yard: &Yard,
         setup: SessionSetup,
         linked: Option<Linked>,
-    ) -> Result<Self, RootsError> {
+    ) -> Result<Self, roots::Error> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(Phase::Idle);
         let handle = Self { id: setup.record.id, commands: sender.clone(), phase };
         let forbidden = yard.settings.forbidden.renewed();
-        let roots = Arc::new(Roots::open(&setup.roots, &forbidden).map_err(RootsError)?);
+        let roots = Arc::new(Roots::open(&setup.roots, &forbidden)?);
         let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
         task::spawn(actor.run(commands, linked));
         Ok(handle)
@@ -341,13 +341,9 @@ impl SessionHandle {
         self.ask(|reply| Command::Answer { request, answer, by, reply }).await
     }
 
-    /// Makes the caller one of those who answer questions, until the attachment is dropped.
-    pub async fn attach(&self) -> Result<Attachment, SessionError> {
-        self.attach_as(Serves::default()).await
-    }
-
-    /// As [`attach`](Self::attach); what the client `serves`, it is asked for, and not Switchyard.
-    pub async fn attach_as(&self, serves: Serves) -> Result<Attachment, SessionError> {
+    /// Makes the caller one of those who answer questions, until the attachment is dropped. What the
+    /// client `serves`, it is asked for, and not Switchyard.
+    pub async fn attach(&self, serves: Serves) -> Result<Attachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed);
@@ -431,10 +427,6 @@ pub enum ChooseError {
     #[error(transparent)]
     Session(#[from] SessionError),
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct RootsError(roots::Error);
 
 /// The parts of a link that stay while the agent runs.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ mod told;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bus::{ExitReport, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
@@ -27,6 +27,7 @@ use wire::{Json, RpcError, TurnId};
 pub(crate) use self::stopping::Stopped;
 use self::telling::Teller;
 pub(crate) use self::telling::{Taken, Telling};
+use crate::lock::lock;
 use crate::settings::WorkerSetup;
 
 /// A command that was killed and is still there then is stuck in the kernel.
@@ -67,19 +68,26 @@ struct Output {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Create {
-    command: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: Vec<Variable>,
-    cwd: Option<PathBuf>,
+    #[serde(flatten)]
+    argv: Argv,
     output_byte_limit: Option<u64>,
 }
 
+/// What `terminal/create` says is to be run, and where.
 #[derive(Deserialize)]
-struct Variable {
-    name: String,
-    value: String,
+pub(crate) struct Argv {
+    pub(crate) command: String,
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) env: Vec<Variable>,
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 #[derive(Deserialize)]
@@ -107,7 +115,7 @@ impl Terminals {
         }
         let named: Named = read(params)?;
         let find = || {
-            let found = self.open().get(&named.terminal_id).cloned();
+            let found = lock(&self.open).get(&named.terminal_id).cloned();
             found.ok_or_else(|| RpcError::not_found(format_args!("terminal {}", named.terminal_id)))
         };
         match method {
@@ -124,7 +132,7 @@ impl Terminals {
             }
             "terminal/release" => {
                 let terminal = find()?;
-                self.open().remove(&named.terminal_id);
+                lock(&self.open).remove(&named.terminal_id);
                 terminal.worker.kill();
                 // It is looked after until its end is known.
                 task::spawn(async move { timeout(ENDING, terminal.finished()).await.is_ok() });
@@ -136,17 +144,17 @@ impl Terminals {
 
     /// Stops every command where it is.
     pub(crate) fn pause_all(&self) {
-        self.open().values().for_each(|terminal| terminal.worker.pause());
+        lock(&self.open).values().for_each(|terminal| terminal.worker.pause());
     }
 
     pub(crate) fn resume_all(&self) {
-        self.open().values().for_each(|terminal| terminal.worker.resume());
+        lock(&self.open).values().for_each(|terminal| terminal.worker.resume());
     }
 
     /// Ends every command that still runs. Who does not wait for this has ended them all the
     /// same.
     pub(crate) fn end_all(&self) -> impl Future<Output = ()> + Send + use<> {
-        let left: Vec<_> = self.open().drain().map(|(_, terminal)| terminal).collect();
+        let left: Vec<_> = lock(&self.open).drain().map(|(_, terminal)| terminal).collect();
         for terminal in &left {
             terminal.worker.kill();
         }
@@ -163,18 +171,18 @@ impl Terminals {
 
     async fn create(
         &self,
-        create: Create,
+        Create { argv, output_byte_limit }: Create,
         roots: &Roots,
         turn: Option<TurnId>,
     ) -> Result<Json, RpcError> {
         self.check_not_stopped(turn)?;
-        if self.open().len() >= self.max_open {
+        if lock(&self.open).len() >= self.max_open {
             return Err(RpcError::internal(format_args!(
                 "{} terminals are open; release one first",
                 self.max_open
             )));
         }
-        let cwd = match create.cwd {
+        let cwd = match argv.cwd {
             Some(cwd) if cwd.is_absolute() && roots.contains(&cwd) => cwd,
             Some(cwd) => {
                 return Err(RpcError::invalid_params(format_args!(
@@ -184,15 +192,15 @@ impl Terminals {
             }
             None => roots.paths().first().cloned().unwrap_or_default(),
         };
-        let (program, args) = command_line(create.command, create.args);
+        let (program, args) = command_line(argv.command, argv.args);
         let mut launch = self.setup.launch(program, cwd);
         launch.args = args.into_iter().map(Into::into).collect();
         launch.stdin = StdinKind::Null;
         launch.stderr = StderrKind::MergedIntoStdout;
         launch.env.set =
-            create.env.into_iter().map(|var| (var.name.into(), var.value.into())).collect();
+            argv.env.into_iter().map(|var| (var.name.into(), var.value.into())).collect();
         let worker = launch.spawn().await.map_err(RpcError::invalid_params)?;
-        let limit = create.output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (drained, is_drained) = watch::channel(false);
         let id = format!("term_{}", crate::mint::turn_id());
@@ -206,24 +214,20 @@ impl Terminals {
             is_told,
         });
         task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
-        self.open().insert(id.clone(), terminal.clone());
+        lock(&self.open).insert(id.clone(), terminal.clone());
         // The turn may have been stopped while the command was being started.
         self.check_not_stopped(turn).inspect_err(|_| {
-            self.open().remove(&id);
+            lock(&self.open).remove(&id);
             terminal.worker.kill();
         })?;
         Ok(Json::of(&json!({ "terminalId": id })))
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Terminal>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Terminals {
     fn drop(&mut self) {
         // Whoever reads from a command keeps it alive until it has closed its output.
-        self.open().values().for_each(|terminal| terminal.worker.kill());
+        lock(&self.open).values().for_each(|terminal| terminal.worker.kill());
     }
 }
 
@@ -253,7 +257,7 @@ impl Terminal {
 
     fn describe(&self) -> Value {
         let (text, is_truncated) = {
-            let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            let output = lock(&self.output);
             (String::from_utf8_lossy(&output.bytes).into_owned(), output.is_truncated)
         };
         let mut answer = json!({ "output": text, "truncated": is_truncated });
@@ -291,7 +295,7 @@ async fn drain(
         teller.push(&chunk[..n]);
         // A released terminal is read on, so that the command is not blocked while dying.
         let Some(terminal) = terminal.upgrade() else { continue };
-        terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(&chunk[..n]);
+        lock(&terminal.output).push(&chunk[..n]);
     }
     let report = match terminal.upgrade() {
         Some(terminal) => terminal.worker.exited().await,
@@ -314,6 +318,7 @@ fn exit_status(report: ExitReport) -> Value {
     json!({ "exitCode": report.code, "signal": report.signal.map(|signal| signal.to_string()) })
 }
 
-fn read<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
+/// The params of a request.
+pub(crate) fn read<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
     serde_json::from_str(params).map_err(RpcError::invalid_params)
 }

@@ -8,6 +8,7 @@ use wire::SessionId;
 use wire::event::SessionClosed;
 
 use super::{Desk, DeskError, Seat, Seated};
+use crate::lock::lock;
 use crate::open;
 use crate::session::{Phase, SessionError};
 use crate::yard::draft;
@@ -37,7 +38,7 @@ impl Desk {
 
     /// Cancels what runs and ends the session's worker; it can be prompted again.
     pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
-        let seat = self.seats().get(&id).cloned();
+        let seat = lock(&self.seats).get(&id).cloned();
         if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
             && !seated.handle.is_over()
         {
@@ -85,7 +86,7 @@ impl Desk {
     async fn end_for_good(&self, id: SessionId) -> Result<Claim, DeskError> {
         let mut n_tries = 0;
         loop {
-            let seat = self.seats().get(&id).cloned();
+            let seat = lock(&self.seats).get(&id).cloned();
             if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
                 let _ = seated.handle.cancel("delete").await;
                 seated.end().await;
@@ -109,7 +110,7 @@ impl Desk {
     /// ends every worker.
     pub async fn shut_down(&self, grace: Duration) {
         self.stopping.cancel();
-        let seats: Vec<Arc<Seat>> = self.seats().values().cloned().collect();
+        let seats: Vec<Arc<Seat>> = lock(&self.seats).values().cloned().collect();
         let seated: Vec<&Seated> = seats.iter().filter_map(|seat| seat.0.get()).collect();
         let all_idle = async {
             for seated in &seated {

@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{Desk, DeskError, Maker};
+use crate::lock::lock;
 use crate::places::{Place, Places};
 
 /// Forks that are made at a time: each has a part of a log in memory.
@@ -45,7 +46,7 @@ pub(crate) struct Counted<K: Eq + Hash> {
 impl<K: Eq + Hash + Clone> Counted<K> {
     /// With how many there are now, this one included.
     pub(super) fn begin(all: &Counts<K>, key: K) -> (Self, usize) {
-        let mut counts = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(all);
         let n = counts.entry(key.clone()).or_default();
         *n += 1;
         (Self { key, all: all.clone() }, *n)
@@ -54,7 +55,7 @@ impl<K: Eq + Hash + Clone> Counted<K> {
 
 impl<K: Eq + Hash> Drop for Counted<K> {
     fn drop(&mut self) {
-        let mut counts = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.all);
         if let Some(n) = counts.get_mut(&self.key) {
             *n -= 1;
             if *n == 0 {
@@ -92,7 +93,7 @@ impl Desk {
     /// Puts sessions aside that nobody uses, if there are many awake.
     pub(super) fn make_room(&self) {
         let seats = {
-            let mut seats = self.seats();
+            let mut seats = lock(&self.seats);
             seats.retain(|_, seat| !seat.is_gone());
             if seats.len() <= MAX_AWAKE || !self.room.is_time_to_press() {
                 return;
@@ -107,7 +108,7 @@ impl Desk {
 
 impl Room {
     fn is_time_to_press(&self) -> bool {
-        let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pressed = lock(&self.pressed);
         let is_time = pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY);
         if is_time {
             *pressed = Some(Instant::now());

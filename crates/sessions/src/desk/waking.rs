@@ -12,6 +12,7 @@ use wire::SessionId;
 use super::{Desk, DeskError, Order, Seated};
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot};
+use crate::lock::lock;
 use crate::made_of::MadeOf;
 use crate::open::{self, Terms};
 use crate::session::SessionHandle;
@@ -76,7 +77,7 @@ impl Desk {
     ) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
         loop {
             self.check_open()?;
-            let seat = self.seats().entry(id).or_default().clone();
+            let seat = lock(&self.seats).entry(id).or_default().clone();
             self.make_room();
             let seated = match seat.0.get_or_try_init(|| self.wake(id, again)).await {
                 Ok(seated) => seated,

@@ -5,7 +5,7 @@
 //! out after the updates that came before it, an answer after all of its turn.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use store::{EventLog, ReadBudget, ReadPermit, Reading};
@@ -15,6 +15,7 @@ use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId
 
 use super::introduction::Abilities;
 use super::refusal;
+use crate::lock::lock;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
@@ -30,27 +31,23 @@ pub(super) struct Prompts(Arc<Mutex<HashMap<TurnId, RpcId>>>);
 
 impl Prompts {
     pub(super) fn expect(&self, turn: TurnId, request: RpcId) {
-        self.lock().insert(turn, request);
+        lock(&self.0).insert(turn, request);
     }
 
     pub(super) fn take(&self, turn: TurnId) -> Option<RpcId> {
-        self.lock().remove(&turn)
+        lock(&self.0).remove(&turn)
     }
 
     pub(super) fn has(&self, raw_id: &str) -> bool {
-        self.lock().values().any(|id| id.as_str() == raw_id)
+        lock(&self.0).values().any(|id| id.as_str() == raw_id)
     }
 
     fn expects(&self, turn: TurnId) -> bool {
-        self.lock().contains_key(&turn)
+        lock(&self.0).contains_key(&turn)
     }
 
     pub(super) fn take_all(&self) -> Vec<RpcId> {
-        self.lock().drain().map(|(_, id)| id).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<TurnId, RpcId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).drain().map(|(_, id)| id).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Front;
+use crate::lock::lock;
 
 /// What the client has asked is waited for so long, and then what it is told of the end.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
@@ -16,7 +17,7 @@ impl Front {
 
     pub(super) async fn shut_down(&self) {
         if self.is_revoked() {
-            self.running().drain().for_each(|(_, task)| task.abort());
+            lock(&self.running).drain().for_each(|(_, task)| task.abort());
         }
         // A client that only closed its input still reads the answers to what it asked.
         self.requests.close();
@@ -27,7 +28,7 @@ impl Front {
             self.tasks.close();
             let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;
         }
-        for (_, open) in self.sessions().drain() {
+        for (_, open) in lock(&self.sessions).drain() {
             open.feed.abort();
         }
         self.visit.leave().await;

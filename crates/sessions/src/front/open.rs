@@ -11,6 +11,7 @@ use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::desk::Again;
 use crate::host::Host;
 use crate::link;
+use crate::lock::lock;
 use crate::made_of::MadeOf;
 use crate::open::{OpenError, Opened};
 use crate::permission::Decider;
@@ -170,7 +171,7 @@ impl Front {
         let attachment = match self.visit.only_listens() {
             true => None,
             false => {
-                let attaching = handle.attach_as(self.serves());
+                let attaching = handle.attach(self.serves());
                 Some(attaching.await.map_err(RpcError::internal)?)
             }
         };
@@ -202,7 +203,7 @@ impl Front {
         };
         let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
         let open = Open { handle, prompts, feed, answer, _presence: presence };
-        self.sessions().insert(public_id, open);
+        lock(&self.sessions).insert(public_id, open);
         Ok(())
     }
 
@@ -217,7 +218,7 @@ impl Front {
             };
         };
         self.visit.may_act()?;
-        self.sessions().remove(&named);
+        lock(&self.sessions).remove(&named);
         let (desk, id) = (&self.visit.desk, open.handle.id());
         let (feed, prompts) = (open.feed.clone(), open.prompts.clone());
         drop(open);
@@ -245,7 +246,7 @@ impl Front {
             self.tell_deleted(&record).await;
             self.visit.desk.delete(record.id).await?;
         }
-        if let Some(open) = self.sessions().remove(&named) {
+        if let Some(open) = lock(&self.sessions).remove(&named) {
             open.feed.abort();
         }
         Ok(Json::trusted("{}"))
@@ -276,7 +277,8 @@ impl Front {
             return Some(host);
         }
         let spare = self.visit.spare.lock().await.as_ref().map(|terms| terms.slot.clone());
-        let open: Vec<SessionId> = self.sessions().values().map(|open| open.handle.id()).collect();
+        let open: Vec<SessionId> =
+            lock(&self.sessions).values().map(|open| open.handle.id()).collect();
         let slots = spare.into_iter().chain(open.into_iter().filter_map(|id| desk.slot_of(id)));
         let mut same = slots.filter(|slot| slot.command().name == record.agent);
         same.find_map(|slot| slot.running())

@@ -1,19 +1,20 @@
 //! What an agent says that belongs to no session, on its way to the client.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bus::connection::Connection;
 use wire::RpcError;
 
 use super::{Front, refusal};
 use crate::host::{FromAgent, Host};
+use crate::lock::lock;
 use crate::session::{is_of_client, passes_for_judged};
 
 impl Front {
     /// Passes on what the agent says that belongs to no session.
     pub(super) fn follow_stray(&self, host: &Arc<Host>) {
         {
-            let mut last = self.last_host.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = lock(&self.last_host);
             if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, host)) {
                 return;
             }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -19,6 +19,7 @@ use super::{Front, RequestPlaces};
 use crate::desk::{Desk, DeskError, Maker, Order};
 use crate::details::is_made_by;
 use crate::host::Host;
+use crate::lock::lock;
 use crate::made_of::MadeOf;
 use crate::open::{Opened, Terms};
 use crate::options::Wishes;
@@ -82,7 +83,7 @@ impl Visit {
     }
 
     pub(super) fn order(&self) -> Order {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.order).clone()
     }
 
     /// An agent that belongs to no session yet.
@@ -252,13 +253,13 @@ impl Front {
     pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
         let (desk, order) = (&self.visit.desk, self.visit.order());
         let key = (order.agent, order.command);
-        if let Some((answer, at)) = desk.introductions().get(&key)
+        if let Some((answer, at)) = lock(&desk.introductions).get(&key)
             && at.elapsed() < KNOWN_FOR
         {
             return Ok(answer.clone());
         }
         let answer = self.host().await?.initialized.clone();
-        let mut known = desk.introductions();
+        let mut known = lock(&desk.introductions);
         known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
         known.insert(key, (answer.clone(), Instant::now()));
         Ok(answer)
@@ -287,7 +288,7 @@ impl Front {
             return;
         }
         let Ok(said) = message.body_json().read::<Said>() else { return };
-        let mut order = self.visit.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut order = lock(&self.visit.order);
         *order = Order {
             agent: said.agent.or_else(|| order.agent.clone()),
             command: said.command.into_iter().map(Into::into).collect(),

@@ -5,13 +5,15 @@
 //! Messages about a session that is just being opened wait until it is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bus::{ExitReport, StderrLine, StderrLines, StopLadder, WorkerHandle};
 use tokio::sync::{mpsc, watch};
 use wire::{Json, Kind, Message, RpcError};
 
 use bus::connection::{Connection, Inbox, Incoming, Outcome};
+
+use crate::lock::lock;
 
 /// What an agent has to say to one session.
 #[derive(Debug)]
@@ -31,6 +33,21 @@ pub enum FromAgent {
     Stderr(StderrLine),
     /// Something that is no message; what it was.
     Garbage(String),
+}
+
+impl FromAgent {
+    /// What it holds that the agent has chosen.
+    pub(crate) fn n_bytes(&self) -> usize {
+        match self {
+            Self::Update { payload, .. } => payload.as_str().len(),
+            Self::Request(message) | Self::Notification(message) => message.line().len(),
+            Self::Answer { outcome, .. } => {
+                outcome.as_ref().map_or(0, |answer| answer.as_str().len())
+            }
+            Self::Stderr(line) => line.text.len(),
+            Self::Garbage(what) => what.len(),
+        }
+    }
 }
 
 pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
@@ -85,7 +102,7 @@ pub(crate) struct Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let mut table = self.routes.table();
+        let mut table = lock(&self.routes.table);
         table.n_opening -= 1;
         if table.n_opening == 0 {
             table.parked.clear();
@@ -95,7 +112,7 @@ impl Drop for Opening {
 
 impl Routes {
     pub(crate) fn opening(self: &Arc<Self>) -> Opening {
-        self.table().n_opening += 1;
+        lock(&self.table).n_opening += 1;
         Opening { routes: self.clone() }
     }
 
@@ -103,7 +120,7 @@ impl Routes {
     /// that came early first. `None` if they go to another session already.
     pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> Option<FromAgents> {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         if table.by_session.contains_key(agent_session) {
             return None;
         }
@@ -128,13 +145,13 @@ impl Routes {
     }
 
     pub(crate) fn remove(&self, agent_session: &str) {
-        self.table().by_session.remove(agent_session);
+        lock(&self.table).by_session.remove(agent_session);
     }
 
     /// Does `act` if no more than one session uses the agent, and none is being opened; whether
     /// it did. Nobody comes between.
     pub(super) fn if_alone(&self, act: impl FnOnce()) -> bool {
-        let table = self.table();
+        let table = lock(&self.table);
         let is_alone = table.by_session.len() <= 1 && table.n_opening == 0;
         if is_alone {
             act();
@@ -144,7 +161,7 @@ impl Routes {
 
     /// A tag whose answer goes to `agent_session`.
     pub(crate) fn tag(&self, agent_session: &str) -> u64 {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         table.last_tag += 1;
         let tag = table.last_tag;
         table.by_tag.insert(tag, agent_session.to_owned());
@@ -153,21 +170,16 @@ impl Routes {
 
     pub(crate) fn take_stray(&self) -> FromAgents {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
-        self.table().stray = Some(sender);
+        lock(&self.table).stray = Some(sender);
         receiver
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn everyone(&self) -> Vec<mpsc::Sender<Vec<FromAgent>>> {
-        self.table().by_session.values().map(|route| route.sender.clone()).collect()
+        lock(&self.table).by_session.values().map(|route| route.sender.clone()).collect()
     }
 
     fn note_early_garbage(&self, what: &str) {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         if table.by_session.is_empty() && table.garbage.len() < MAX_EARLY_GARBAGE {
             table.garbage.push(what.to_owned());
         }
@@ -175,11 +187,11 @@ impl Routes {
 
     /// What the agent said before any session, that was no ACP.
     pub(super) fn early_garbage(&self) -> String {
-        self.table().garbage.join("\n")
+        lock(&self.table).garbage.join("\n")
     }
 
     fn end(&self) {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         table.is_over = true;
         table.by_session.clear();
         table.stray = None;
@@ -190,7 +202,7 @@ impl Routes {
         let message = match incoming {
             Incoming::Reply(reply) => return Some(Placed::Settle(reply)),
             Incoming::Tagged { tag, outcome } => {
-                let mut table = self.table();
+                let mut table = lock(&self.table);
                 let session = table.by_tag.remove(&tag)?;
                 let sender = table.by_session.get(&session)?.sender.clone();
                 return Some(Placed::Session(sender, FromAgent::Answer { tag, outcome }));
@@ -208,7 +220,7 @@ impl Routes {
             Ok(peek) => peek.session_id().map(std::borrow::Cow::into_owned),
             Err(error) => return Some(Placed::Refuse(message, error.to_rpc().1)),
         };
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let Some(session) = session else {
             return Some(match &table.stray {
                 Some(stray) => Placed::Session(stray.clone(), to_session(message, "")),
@@ -375,11 +387,12 @@ mod tests {
         for _ in 0..60 {
             routes.place(update("nobody", MAX_PARKED_BYTES / 4));
         }
-        let n_bytes: usize = routes.table().parked.iter().map(|(_, one)| one.body().len()).sum();
+        let n_bytes: usize =
+            lock(&routes.table).parked.iter().map(|(_, one)| one.body().len()).sum();
         assert!(n_bytes <= MAX_PARKED_BYTES, "{n_bytes}");
         let mut early = routes.add("ours", "public").unwrap();
         assert_eq!(early.try_recv().unwrap().len(), 1, "what came in time is there");
         drop(opening);
-        assert!(routes.table().parked.is_empty());
+        assert!(lock(&routes.table).parked.is_empty());
     }
 }

@@ -54,13 +54,9 @@ fn may_go(message: &FromAgent) -> bool {
     !matches!(message, FromAgent::Request(_) | FromAgent::Answer { .. })
 }
 
+/// What has to stay takes no room from the others.
 fn weight(message: &FromAgent) -> usize {
-    match message {
-        FromAgent::Update { payload, .. } => payload.as_str().len(),
-        FromAgent::Notification(message) => message.body().len(),
-        FromAgent::Garbage(text) => text.len(),
-        FromAgent::Request(_) | FromAgent::Answer { .. } | FromAgent::Stderr(_) => 0,
-    }
+    if may_go(message) { message.n_bytes() } else { 0 }
 }
 
 #[cfg(test)]

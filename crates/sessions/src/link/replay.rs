@@ -33,8 +33,9 @@ impl Replay {
         method: &'static str,
         known: &Known,
     ) -> Result<Self, Forgotten> {
-        let params = params_for(agent_session, &known.new_params);
-        let messages = host.routes.add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+        let params = params_for(agent_session, &known.made_of.new_params);
+        let taken = || Forgotten::Lost("another open session has it".into());
+        let messages = host.routes.add(agent_session, public_id).ok_or_else(taken)?;
         host.resume();
         let tag = host.routes.tag(agent_session);
         let fail = |error| forget(host, agent_session, error);

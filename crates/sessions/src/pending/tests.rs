@@ -53,7 +53,7 @@ fn a_question_beyond_the_limit_is_given_back_and_nobody_takes_the_share_of_other
     kept.pop();
     assert!(pending.add(question("e", 1)).is_ok());
     drop(kept);
-    let table = pending.lock();
+    let table = lock(&pending.table);
     assert!(table.questions.is_empty() && table.shares.is_empty());
     assert_eq!((table.all.n, table.all.n_bytes), (0, 0));
 }

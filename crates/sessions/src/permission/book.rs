@@ -7,13 +7,14 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{RuleError, Rules};
+use crate::lock::lock;
 
 /// How often the file is looked at: soon enough for somebody who waits for it, and nothing
 /// for an idle machine.
@@ -66,7 +67,7 @@ impl RuleBook {
             }
             None => (Rules::default(), None),
         };
-        let mut watching = self.0.watching.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watching = lock(&self.0.watching);
         let book = Arc::downgrade(&self.0);
         let next = watcher.map(|watcher| task::spawn(watcher.run(book)).abort_handle());
         if let Some(former) = std::mem::replace(&mut *watching, next) {

@@ -5,6 +5,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
+impl Policy {
+    /// Judges by the session's own rules alone.
+    pub(super) fn judge(&self, question: &Question) -> Verdict {
+        self.judge_with(&Rules::default(), question)
+    }
+}
+
 fn options() -> Value {
     json!([
         {"optionId": "a", "name": "Always", "kind": "allow_always"},

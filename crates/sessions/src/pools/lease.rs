@@ -4,7 +4,7 @@
 //! lease. That ends a worker which the session had for itself. A shared worker goes on, and
 //! is ended when nobody has used it for the idle time.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use wire::Json;
@@ -12,6 +12,7 @@ use wire::Json;
 use super::key::{self, Key};
 use super::{Inner, Prepared};
 use crate::host::{AgentCommand, Host, HostSlot};
+use crate::lock::lock;
 
 /// Where a slot that came from the pools looks before it starts an agent itself.
 #[derive(Debug)]
@@ -52,14 +53,14 @@ impl Backing {
         if let Some((slot, _)) = pools.take_ready(&self.key, command, None).await {
             return slot.give_up().await;
         }
-        pools.state().count(&self.key, |counts| counts.misses += 1);
+        lock(&pools.state).count(&self.key, |counts| counts.misses += 1);
         None
     }
 
     /// The slot had to start one, and it runs: the next one need not wait.
     pub(crate) fn started(&self) {
         if let Some(pools) = self.pools.upgrade() {
-            pools.state().order(&self.key);
+            lock(&pools.state).order(&self.key);
             pools.kick();
         }
     }
@@ -82,7 +83,7 @@ impl Backing {
     }
 
     fn take_any_prepared(&self) -> Option<(Json, Prepared)> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.prepared).take()
     }
 
     fn discard(&self, prepared: Prepared) {
@@ -93,7 +94,7 @@ impl Backing {
 
     /// The slot is not used any more.
     pub(crate) fn let_go(&self) {
-        drop(self.lease.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.lease).take());
         drop(self.take_any_prepared());
     }
 }
@@ -117,7 +118,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(pools) = self.pools.upgrade() else { return };
-        let mut state = pools.state();
+        let mut state = lock(&pools.state);
         state.leased.remove(&self.id);
         let Some(shared_id) = self.shared else {
             if let Some(entry) = state.keys.get_mut(&self.key) {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Pools;
 use super::state::Counts;
+use crate::lock::lock;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +40,7 @@ pub struct KeyPicture {
 
 impl Pools {
     pub fn picture(&self) -> Picture {
-        let state = self.inner.state();
+        let state = lock(&self.inner.state);
         let own = state.keys.iter().map(|(key, entry)| KeyPicture {
             agent: key.agent.clone(),
             cwd: key.cwd.clone(),

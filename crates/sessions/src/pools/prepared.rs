@@ -51,21 +51,11 @@ impl Prepared {
     /// Keeps what the agent said; false when it says too much.
     fn keep(&mut self, batch: Vec<FromAgent>) -> bool {
         for message in batch {
-            self.n_bytes += match &message {
-                FromAgent::Update { payload, .. } => payload.as_str().len(),
-                FromAgent::Request(message) | FromAgent::Notification(message) => {
-                    message.line().len()
-                }
-                FromAgent::Stderr(line) => {
-                    self.n_stderr += 1;
-                    if self.n_stderr > MAX_STDERR {
-                        continue;
-                    }
-                    line.text.len()
-                }
-                FromAgent::Garbage(what) => what.len(),
-                FromAgent::Answer { .. } => 0,
-            };
+            self.n_stderr += usize::from(matches!(message, FromAgent::Stderr(_)));
+            if matches!(message, FromAgent::Stderr(_)) && self.n_stderr > MAX_STDERR {
+                continue;
+            }
+            self.n_bytes += message.n_bytes();
             self.link.early.push(message);
         }
         self.link.early.len() <= MAX_MESSAGES && self.n_bytes <= MAX_BYTES

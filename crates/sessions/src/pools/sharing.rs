@@ -8,6 +8,7 @@ use super::key::Key;
 use super::state::{Counts, Shared};
 use super::{Backing, Inner, Lease, blocking};
 use crate::host::{AgentCommand, HostSlot};
+use crate::lock::lock;
 
 impl Inner {
     /// A slot of one session in front of the one that they share.
@@ -16,7 +17,7 @@ impl Inner {
         let key = Arc::new(Key::shared(&command));
         let (shared_id, shared) = self.join(&key, command).await;
         let id = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let id = state.next_id();
             state.leased.insert(id, Arc::downgrade(&slot));
             id
@@ -46,11 +47,11 @@ impl Inner {
         key: &Arc<Key>,
         mut command: AgentCommand,
     ) -> (u64, Arc<HostSlot>) {
-        if let Some(dir) = self.state().warm.shared_cwd.clone() {
+        if let Some(dir) = lock(&self.state).warm.shared_cwd.clone() {
             command.cwd = dir;
         }
         let current = {
-            let state = self.state();
+            let state = lock(&self.state);
             let current = state.shared.values().find(|it| it.key == *key && !it.is_retired);
             current.map(|shared| shared.slot.command().clone())
         };
@@ -61,7 +62,7 @@ impl Inner {
             None => now.clone(),
         };
 
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let mut outdated = Vec::new();
         let found = state.shared.iter_mut().find(|(_, it)| it.key == *key && !it.is_retired);
         if let Some((id, shared)) = found {

@@ -15,6 +15,7 @@ use super::state::Warm;
 use super::{Inner, blocking};
 use crate::host::{AgentCommand, Host, HostError, HostSlot};
 use crate::link::LinkError;
+use crate::lock::lock;
 
 struct Order {
     key: Arc<Key>,
@@ -42,7 +43,7 @@ enum NotWarm {
 impl Inner {
     /// Sees to it that somebody works on the orders.
     pub(super) fn kick(self: &Arc<Self>) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.is_starting || state.orders.is_empty() || self.closing.is_cancelled() {
             return;
         }
@@ -61,7 +62,7 @@ impl Inner {
 
     async fn start_all(self: &Arc<Self>) {
         while let Some(order) = self.next_order() {
-            let within = self.state().warm.start_within;
+            let within = lock(&self.state).warm.start_within;
             let started = tokio::time::timeout(within, self.start(&order)).await;
             self.settle(order, started.unwrap_or(Err(NotWarm::Late)));
             self.bound_memory().await;
@@ -69,7 +70,7 @@ impl Inner {
     }
 
     fn next_order(self: &Arc<Self>) -> Option<Order> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         while let Some(key) = state.orders.pop_front() {
             if !state.is_wanted(&key) {
                 continue;
@@ -122,7 +123,7 @@ impl Inner {
 
     fn settle(self: &Arc<Self>, order: Order, started: Result<Started, NotWarm>) {
         let Order { key, params, .. } = order;
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.starting = None;
         let Started { slot, host, prepared, fingerprint } = match started {
             Ok(started) => started,
@@ -164,7 +165,7 @@ impl Inner {
 
     /// A warm worker is no longer of use.
     fn lost(self: &Arc<Self>, key: &Arc<Key>, id: u64, why: &'static str) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         // One that was taken out is somebody else's business.
         let Some(warm) = state.take_warm(key, id) else { return };
         tracing::info!(agent = key.agent, pid = warm.host.pid(), why, "a warm worker is lost");
@@ -176,7 +177,7 @@ impl Inner {
     }
 
     pub(super) async fn fingerprint(&self, command: &AgentCommand) -> Fingerprint {
-        let watched = self.state().warm.watched.clone();
+        let watched = lock(&self.state).warm.watched.clone();
         let (command, setup) = (command.clone(), self.setup.clone());
         blocking(move || Fingerprint::take(&command, &setup, &watched)).await
     }

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use super::key::Key;
 use super::{Inner, blocking};
+use crate::lock::lock;
 
 impl Inner {
     /// Looks after the workers until the pools are closed.
     pub(super) async fn keep_up(self: Arc<Self>) {
         loop {
-            let every = self.state().warm.check_every;
+            let every = lock(&self.state).warm.check_every;
             tokio::select! {
                 () = self.closing.cancelled() => return,
                 () = tokio::time::sleep(every) => {}
             }
-            let (warm, shared) = self.state().take_idle();
+            let (warm, shared) = lock(&self.state).take_idle();
             self.end(warm, "it was not used");
             self.end_shared(shared);
             self.replace_outdated().await;
@@ -26,10 +27,10 @@ impl Inner {
     /// Ends warm workers that a new start would make different, and orders those.
     async fn replace_outdated(self: &Arc<Self>) {
         for (key, id) in self.all_warm() {
-            let command = self.state().keys.get(&*key).map(|entry| entry.command.clone());
+            let command = lock(&self.state).keys.get(&*key).map(|entry| entry.command.clone());
             let Some(command) = command else { continue };
             let now = self.fingerprint(&command).await;
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let is_outdated = state.keys.get(&*key).is_some_and(|entry| {
                 entry.warm.iter().any(|warm| warm.id == id && warm.fingerprint != now)
             });
@@ -45,7 +46,7 @@ impl Inner {
     }
 
     fn all_warm(&self) -> Vec<(Arc<Key>, u64)> {
-        let state = self.state();
+        let state = lock(&self.state);
         let of_key = state
             .keys
             .iter()
@@ -56,7 +57,7 @@ impl Inner {
     /// Measures what nobody uses, and ends the least recently used of it while it is too much.
     pub(super) async fn bound_memory(self: &Arc<Self>) {
         let (ids, keepers): (Vec<u64>, Vec<u32>) = {
-            let state = self.state();
+            let state = lock(&self.state);
             let warm = state.keys.values().flat_map(|entry| &entry.warm);
             let warm = warm.map(|warm| (warm.id, warm.host.keeper_pid()));
             let shared = state.shared.iter();
@@ -68,7 +69,7 @@ impl Inner {
             return;
         }
         let measured = blocking(move || bus::resident_bytes(&keepers)).await;
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         for (id, n_bytes) in ids.into_iter().zip(measured) {
             let warm = state.keys.values_mut().flat_map(|entry| &mut entry.warm);
             if let Some(warm) = warm.into_iter().find(|warm| warm.id == id) {

@@ -17,7 +17,6 @@ use wire::{Category, Draft, Fault, Json, Kind, Own, Seq, SessionId, TurnId};
 use super::SessionSetup;
 use super::judge::Judge;
 use super::last_act::LastAct;
-use super::linking::LinkFailure;
 use super::prompting::Prompt;
 use super::question::Questions;
 use super::services::Services;
@@ -328,7 +327,7 @@ impl Actor {
                 let _ = done.send(());
             }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
-            Command::Linked(Err(LinkFailure(fault))) => self.not_linked(fault).await?,
+            Command::Linked(Err(fault)) => self.not_linked(fault).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
             Command::Pass(pass) => self.pass(pass),
             Command::Link { reply } => self.link_for(reply),

@@ -5,7 +5,7 @@
 //! about what, so that an audit needs no other.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store::{Batch, Changes, Durability};
 use wire::event::{
@@ -18,7 +18,6 @@ use super::Answer;
 use super::actor::{Actor, Halt};
 use super::question::{Asks, Pending, Settled};
 use crate::mint;
-use crate::observer::Watched;
 use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
 use crate::permission::summary;
 
@@ -55,19 +54,8 @@ impl Actor {
         let asks = asks.judged();
         let drafts = vec![asked];
         self.append(drafts, Changes::default()).await?;
-        let asked_at = Instant::now();
-        let deadline = Some(asked_at + self.yard.settings.permission_within);
-        let rpc_id = Some(rpc_id);
-        let mut pending = Pending {
-            id,
-            rpc_id,
-            asks,
-            summary,
-            asked_at,
-            deadline,
-            listed: None,
-            watch: Watched::default(),
-        };
+        let within = Some(self.yard.settings.permission_within);
+        let mut pending = Pending::new(id, Some(rpc_id), asks, summary, within);
         if let Some((settled, by)) = decided {
             return self.settle(pending, &settled, &by).await;
         }

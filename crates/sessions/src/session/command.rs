@@ -3,7 +3,6 @@
 use tokio::sync::oneshot;
 use wire::{CallId, Json, TurnId};
 
-use super::linking::LinkFailure;
 use super::{Answer, Client, NewPrompt, Offer, Pass, QueuedPrompt, Received, SessionError};
 use crate::budget::Limits;
 use crate::link::Linked;
@@ -22,7 +21,7 @@ pub(super) enum Command {
     Detach(u64),
     NoteSetting { method: String, params: Json },
     SetLimits { limits: Limits, by: String, done: Reply<()> },
-    Linked(Result<Linked, LinkFailure>),
+    Linked(Result<Linked, Fault>),
     Stopping(bus::StopStep),
     Pass(Pass),
     Link { reply: Reply<Result<Json, Fault>> },

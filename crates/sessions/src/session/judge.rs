@@ -16,6 +16,7 @@ use wire::{Json, RpcError};
 
 use crate::name_list::names;
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, resolved};
+use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
 
 /// The method by which an agent tells what it is about to do by itself.
@@ -31,22 +32,6 @@ pub(super) struct Judge {
     pub(super) rules: RuleBook,
     pub(super) agent: String,
     pub(super) roots: Arc<Roots>,
-}
-
-#[derive(Deserialize)]
-struct Argv {
-    command: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: Vec<Variable>,
-    cwd: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-struct Variable {
-    name: String,
-    value: String,
 }
 
 impl Judge {
@@ -69,13 +54,13 @@ impl Judge {
             check_names(params)?;
         }
         match method {
-            "fs/read_text_file" => self.files(READ, &[absolute(parse::<File>(params)?.path)?]),
-            "fs/write_text_file" => self.files(EDIT, &[absolute(parse::<File>(params)?.path)?]),
+            "fs/read_text_file" => self.files(READ, &[absolute(read::<File>(params)?.path)?]),
+            "fs/write_text_file" => self.files(EDIT, &[absolute(read::<File>(params)?.path)?]),
             "terminal/create" => {
-                let lines = parse::<Argv>(params)?.lines(&self.roots.paths())?;
+                let lines = read::<Argv>(params)?.lines(&self.roots.paths())?;
                 lines.into_iter().try_for_each(|line| self.command(line))
             }
-            CHECK => match parse(params)? {
+            CHECK => match read(params)? {
                 Told { command: Some(command), .. } => self.command(command),
                 Told { kind, paths, .. } => self.files(&kind, &paths),
             },
@@ -243,8 +228,8 @@ fn check_names(params: &str) -> Result<(), RpcError> {
         "sessionId path content line limit command args env cwd outputByteLimit terminalId name \
          value _meta"
     );
-    let members: Members<'_> = parse(params)?;
-    let nested: Nested<'_> = parse(params)?;
+    let members: Members<'_> = read(params)?;
+    let nested: Nested<'_> = read(params)?;
     let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));
     match odd_name(names, NAMES) {
         None => Ok(()),
@@ -258,10 +243,6 @@ fn absolute(path: String) -> Result<String, RpcError> {
         true => Ok(path),
         false => Err(RpcError::invalid_params(format_args!("`{path}` is not an absolute path"))),
     }
-}
-
-fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
-    serde_json::from_str(params).map_err(RpcError::invalid_params)
 }
 
 #[cfg(test)]

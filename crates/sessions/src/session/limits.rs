@@ -21,7 +21,6 @@ use super::actor::{Actor, Halt, LinkState};
 use super::question::{Asks, Pending, Settled};
 use crate::budget::{Limit, Limits, Reached, show_with_unit};
 use crate::mint;
-use crate::observer::Watched;
 use crate::permission::{Question, summary};
 use crate::yard::draft;
 use bus::connection::Outcome;
@@ -153,19 +152,9 @@ impl Actor {
         let drafts = vec![draft(turn, told), draft(turn, asked)];
         self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
         let summary = summary::of_permission(&question);
-        let (asks, asked_at) = (Asks::Limit(question), Instant::now());
         let within = self.yard.settings.permission_within;
-        let deadline = (limit == Limit::InactiveSeconds).then(|| asked_at + within);
-        let mut pending = Pending {
-            id,
-            rpc_id: None,
-            asks,
-            summary,
-            asked_at,
-            deadline,
-            listed: None,
-            watch: Watched::default(),
-        };
+        let within = (limit == Limit::InactiveSeconds).then_some(within);
+        let mut pending = Pending::new(id, None, Asks::Limit(question), summary, within);
         self.append_safely(drafts).await?;
         // Where too many wait it is not in the list of all, and can be answered all the same.
         pending.listed = self.yard.pending.add(self.listing(&pending, request)).ok();

@@ -76,10 +76,6 @@ impl KeptAnswer {
     }
 }
 
-/// Why an agent could not be given the session.
-#[derive(Debug)]
-pub(super) struct LinkFailure(pub(super) Fault);
-
 impl Actor {
     /// Starts the agent again and gives it the session back, on the side.
     pub(super) fn spawn_link(&self) {
@@ -94,11 +90,12 @@ impl Actor {
             let linking = observer::within(parent, async {
                 let host = slot.host().await?;
                 let made_of = open::made_of(&yard, id).await?;
-                let known = Known { forgot, ..Known::of(agent_session, &details, &made_of) };
+                let last_prompt = details.last_prompt.clone();
+                let known = Known { agent_session, made_of, last_prompt, forgot };
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
                 opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
             });
-            let linked = linking.await.map_err(|error| LinkFailure(Fault::from(&error)));
+            let linked = linking.await.map_err(|error| Fault::from(&error));
             // A session that ended meanwhile drops the link.
             let _ = commands.send(Command::Linked(linked)).await;
         });

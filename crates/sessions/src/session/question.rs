@@ -38,6 +38,19 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// A question of which nobody else knows yet.
+    pub(super) fn new(
+        id: CallId,
+        rpc_id: Option<RpcId>,
+        asks: Asks,
+        summary: QuestionSummary,
+        within: Option<Duration>,
+    ) -> Self {
+        let (asked_at, watch) = (Instant::now(), Watched::default());
+        let deadline = within.map(|within| asked_at + within);
+        Self { id, rpc_id, asks, summary, asked_at, deadline, listed: None, watch }
+    }
+
     /// How long people have been asked; `None` if they were not.
     pub(super) fn waited(&self) -> Option<Duration> {
         self.listed.as_ref().map(|_| self.asked_at.elapsed())

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Json, RpcError, TurnId, codes};
 
 use crate::settings::{Settings, WorkerSetup};
-use crate::terminals::Terminals;
+use crate::terminals::{Terminals, read};
 
 /// Requests that are served at once; others wait. What a command printed is six times as long in
 /// JSON when it is zeros.
@@ -107,7 +107,7 @@ impl Services {
     }
 
     async fn read(&self, params: &str) -> Result<Json, RpcError> {
-        let ReadFile { path, line, limit } = parse(params)?;
+        let ReadFile { path, line, limit } = read(params)?;
         let is_own = self.own_dir.as_ref().filter(|dir| Path::new(&path).starts_with(dir));
         let roots =
             match is_own.map(|dir| Roots::open(std::slice::from_ref(dir), &Forbidden::default())) {
@@ -129,7 +129,7 @@ impl Services {
     }
 
     async fn write(&self, params: &str) -> Result<Json, RpcError> {
-        let WriteFile { path, content } = parse(params)?;
+        let WriteFile { path, content } = read(params)?;
         // What is judged is what is opened: nothing is resolved a second time.
         let place = located(&self.roots, path).await?;
         self.judge.editing(place.real())?;
@@ -178,10 +178,6 @@ fn explain(error: roots::Error) -> RpcError {
         None => return RpcError::invalid_params(error),
     };
     RpcError::new(code, error.to_string())
-}
-
-fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
-    serde_json::from_str(params).map_err(RpcError::invalid_params)
 }
 
 #[cfg(test)]

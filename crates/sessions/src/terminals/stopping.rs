@@ -4,8 +4,8 @@
 //! agent, which may look at what they printed. What a stopped turn still wants to start is
 //! refused: nobody would end it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bus::StopLadder;
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use wire::{RpcError, TurnId};
 
 use super::{ENDING, TOLD_WITHIN, Terminal, Terminals};
+use crate::lock::lock;
 
 /// Commands have no input that could end.
 const LADDER: StopLadder =
@@ -57,8 +58,8 @@ impl Terminals {
 
     fn stop(&self, turn: Option<TurnId>, is_meant: impl Fn(&Terminal) -> bool) -> Stopped {
         // Before looking at what is open: what is being started is either seen here or sees this.
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = turn;
-        let open = self.open();
+        *lock(&self.stopped) = turn;
+        let open = lock(&self.open);
         let meant =
             open.values().filter(|terminal| is_meant(terminal) && terminal.begins_to_stop());
         let endings: Vec<_> = meant.map(|terminal| task::spawn(end(terminal.clone()))).collect();
@@ -66,7 +67,7 @@ impl Terminals {
     }
 
     pub(super) fn check_not_stopped(&self, turn: Option<TurnId>) -> Result<(), RpcError> {
-        let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let stopped = *lock(&self.stopped);
         match turn.is_some() && turn == stopped {
             true => Err(RpcError::internal("the turn was cancelled: it starts no more commands")),
             false => Ok(()),

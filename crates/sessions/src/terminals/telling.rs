@@ -4,7 +4,7 @@
 //! for the one who appends them. The reading side never waits; the appending side is woken when
 //! there is something where there was nothing, and knows from then on when to come back.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bus::ExitReport;
@@ -13,6 +13,7 @@ use wire::event::{TerminalExited, TerminalOutput};
 use wire::{Draft, TurnId};
 
 use super::told::{Piece, Told, Wanted};
+use crate::lock::lock;
 use crate::yard::draft;
 
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ impl Telling {
         let told = Arc::new(Mutex::new(Told::new(limit)));
         let (sender, is_told) = watch::channel(());
         let entry = Entry { terminal, turn, told: told.clone(), is_told: sender };
-        self.entries().push(entry);
+        lock(&self.entries).push(entry);
         (Teller { told, news: self.news.clone() }, is_told)
     }
 
@@ -67,13 +68,13 @@ impl Telling {
 
     /// When there is something to tell, as far as it has come.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
-        self.entries().iter().filter_map(|entry| lock(&entry.told).due(now)).min()
+        lock(&self.entries).iter().filter_map(|entry| lock(&entry.told).due(now)).min()
     }
 
     /// What is due; and of the terminals of a turn that ends all that there is.
     pub(crate) fn take(&self, now: Instant, ending: Option<TurnId>) -> Taken {
         let mut drafts = Vec::new();
-        let mut entries = self.entries();
+        let mut entries = lock(&self.entries);
         let over = entries.extract_if(.., |entry| {
             let is_ending = ending.is_some() && entry.turn == ending;
             let wanted = if is_ending { Wanted::All } else { Wanted::Due };
@@ -84,10 +85,6 @@ impl Telling {
         });
         let waited_for = over.map(|entry| entry.is_told).collect();
         Taken { drafts, waited_for }
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,8 +117,4 @@ impl Teller {
         lock(&self.told).end(report);
         self.news.notify_one();
     }
-}
-
-fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
 }

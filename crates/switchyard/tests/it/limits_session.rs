@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sessions::budget::Limits;
 use sessions::permission::Mode;
-use sessions::session::{Phase, SessionError};
+use sessions::session::{Phase, Serves, SessionError};
 use sessions::settings::Settings;
 use testkit::proc;
 use testkit::process::{PATIENCE, until};
@@ -141,7 +141,7 @@ async fn the_same_allowance_is_asked_for_again_and_a_lifted_limit_is_not() {
     stage.mode = Mode::Ask;
     let used = |n| format!(r#"update {{"sessionUpdate":"usage_update","used":{n},"size":9}}"#);
     let mut session = stage.session(tokens(1_000)).await;
-    let _client = session.handle.attach().await.unwrap();
+    let _client = session.handle.attach(Serves::default()).await.unwrap();
     // The agent waits for its permission, so the turn does not end before the limit is asked for.
     let all: Vec<String> = [1_500, 2_400, 2_600, 9_000].map(used).to_vec();
     let script = format!("{} ; permission execute x ; echo end", all.join(" ; sleep 20 ; "));
@@ -228,7 +228,7 @@ async fn only_the_time_in_which_a_turn_runs_is_counted() {
     let limits = running(Duration::from_millis(300));
     // One waits for a person from the beginning, the other works.
     let mut waits = stage.session(limits).await;
-    let _client = waits.handle.attach().await.unwrap();
+    let _client = waits.handle.attach(Serves::default()).await.unwrap();
     let turn = waits.prompt("permission execute x ; echo after").await;
     waits.wait_for_kind("permission_requested").await;
     let mut works = stage.session(limits).await;
@@ -264,7 +264,7 @@ async fn no_mode_no_timeout_and_no_silence_ends_a_pause() {
     // Another session meets all of them, in this order.
     stage.mode = Mode::Ask;
     let mut other = stage.session(Limits::default()).await;
-    let _client = other.handle.attach().await.unwrap();
+    let _client = other.handle.attach(Serves::default()).await.unwrap();
     other.prompt("permission execute x ; stuck ; hang").await;
     let resolved = other.wait_for_kind("permission_resolved").await;
     assert_eq!(resolved["by"]["who"], "timeout");

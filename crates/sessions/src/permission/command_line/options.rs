@@ -15,20 +15,14 @@ pub(super) enum Behind {
     Unclear,
 }
 
-/// The options of a program: short ones as letters, long ones with blanks between.
+/// The options of a program.
 #[derive(Debug, Clone, Copy)]
 struct Options {
     programs: &'static [&'static str],
-    /// Without a value.
-    flags: &'static str,
-    /// With one, in the same word or in the next.
-    valued: &'static str,
-    /// With one in the same word, or none.
-    attached: &'static str,
-    /// Without a value, or with one behind `=`.
-    long_flags: &'static str,
-    /// With a value, behind `=` or in the next word.
-    long_valued: &'static str,
+    /// As usage lines have them, short ones of a kind together: `-a` and `--all` have no value, or one
+    /// behind `=` if they are long. `-u=` and `--user=` have one, in the same word or in the next,
+    /// and `-i?` has one in the same word, or none.
+    takes: &'static str,
     before: Before,
     shell: Shell,
 }
@@ -57,98 +51,69 @@ enum Shell {
     With(&'static str, &'static [&'static str]),
 }
 
-const NONE: Options = Options {
-    programs: &[],
-    flags: "",
-    valued: "",
-    attached: "",
-    long_flags: "",
-    long_valued: "",
-    before: Before::Nothing,
-    shell: Shell::Never,
-};
+const NONE: Options =
+    Options { programs: &[], takes: "", before: Before::Nothing, shell: Shell::Never };
 const STARTING: Options = Options { shell: Shell::Always, ..NONE };
 
 const KNOWN: &[Options] = &[
     Options {
         programs: &["chroot"],
-        long_flags: "skip-chdir",
-        long_valued: "groups userspec",
+        takes: "--skip-chdir --groups= --userspec=",
         before: Before::Operand,
         ..STARTING
     },
-    Options {
-        programs: &["doas"],
-        flags: "ns",
-        valued: "Cu",
-        shell: Shell::With("s", &[]),
-        ..NONE
-    },
+    Options { programs: &["doas"], takes: "-ns -Cu=", shell: Shell::With("s", &[]), ..NONE },
     Options {
         programs: &["fakeroot"],
-        flags: "u",
-        valued: "bfils",
-        long_flags: "unknown-is-real",
-        long_valued: "faked fd-base lib",
+        takes: "-u -bfils= --unknown-is-real --faked= --fd-base= --lib=",
         ..STARTING
     },
     Options {
         programs: &["nsenter"],
-        flags: "aFZ",
-        valued: "GStW",
-        attached: "CTUimnpruw",
-        long_flags: "all cgroup follow-context ipc mount net no-fork pid preserve-credentials root \
-            time user uts wd",
-        long_valued: "setgid setuid target wdns",
+        takes: "-aFZ -GStW= -CTUimnpruw? --all --cgroup --follow-context --ipc --mount --net \
+            --no-fork --pid --preserve-credentials --root --time --user --uts --wd --setgid= \
+            --setuid= --target= --wdns=",
         ..STARTING
     },
     Options {
         programs: &["pkexec"],
-        long_flags: "disable-internal-agent keep-cwd",
-        long_valued: "user",
+        takes: "--disable-internal-agent --keep-cwd --user=",
         ..STARTING
     },
-    Options { programs: &["proot"], flags: "0", valued: "Rbikmrvw", ..STARTING },
+    Options { programs: &["proot"], takes: "-0 -Rbikmrvw=", ..STARTING },
     Options {
         programs: &["run0"],
-        valued: "Dgu",
-        long_flags: "no-ask-password pipe pty slice-inherit",
-        long_valued: "background chdir description group machine nice property setenv slice unit \
-            user",
+        takes: "-Dgu= --no-ask-password --pipe --pty --slice-inherit --background= --chdir= \
+            --description= --group= --machine= --nice= --property= --setenv= --slice= --unit= \
+            --user=",
         ..STARTING
     },
     Options {
         programs: &["setarch"],
-        flags: "3BFILRSTXZv",
-        long_flags: FLAGS_OF_SETARCH,
+        takes: OPTIONS_OF_SETARCH,
         before: Before::First,
         ..STARTING
     },
     Options {
         programs: &["i386", "linux32", "linux64", "uname26", "x86_64"],
-        flags: "3BFILRSTXZv",
-        long_flags: FLAGS_OF_SETARCH,
+        takes: OPTIONS_OF_SETARCH,
         ..STARTING
     },
     Options {
         programs: &["sudo"],
-        flags: "ABEHNPSbikns",
-        valued: "CDRTgprtu",
-        long_flags: "askpass background bell login no-update non-interactive preserve-env \
-            preserve-groups reset-timestamp set-home shell stdin",
-        long_valued: "chdir chroot close-from command-timeout group prompt role type user",
+        takes: "-ABEHNPSbikns -CDRTgprtu= --askpass --background --bell --login --no-update \
+            --non-interactive --preserve-env --preserve-groups --reset-timestamp --set-home \
+            --shell --stdin --chdir= --chroot= --close-from= --command-timeout= --group= \
+            --prompt= --role= --type= --user=",
         before: Before::Settings,
         shell: Shell::With("is", &["--login", "--shell"]),
-        ..NONE
     },
     Options {
         programs: &["unshare"],
-        flags: "CTUcfimnpru",
-        valued: "GRSw",
-        long_flags: "cgroup fork ipc keep-caps kill-child map-auto map-current-user map-root-user \
-            mount mount-proc net pid time user uts",
-        long_valued: "boottime map-group map-groups map-user map-users monotonic propagation root \
-            setgid setgroups setuid wd",
+        takes: "-CTUcfimnpru -GRSw= --cgroup --fork --ipc --keep-caps --kill-child --map-auto \
+            --map-current-user --map-root-user --mount --mount-proc --net --pid --time --user \
+            --uts --boottime= --map-group= --map-groups= --map-user= --map-users= --monotonic= \
+            --propagation= --root= --setgid= --setgroups= --setuid= --wd=",
         ..STARTING
     },
     Options { programs: &["builtin", "nohup", "npx", "uvx"], ..NONE },
@@ -162,60 +127,42 @@ const KNOWN: &[Options] = &[
         before: Before::Subcommand("run"),
         ..NONE
     },
-    Options { programs: &["command"], flags: "p", ..NONE },
+    Options { programs: &["command"], takes: "-p", ..NONE },
     Options {
         programs: &["env"],
-        flags: "0iv",
-        valued: "Cu",
-        long_flags: "block-signal debug default-signal ignore-environment ignore-signal \
-            list-signal-handling null",
-        long_valued: "chdir unset",
+        takes: "-0iv -Cu= --block-signal --debug --default-signal --ignore-environment \
+            --ignore-signal --list-signal-handling --null --chdir= --unset=",
         before: Before::Settings,
         ..NONE
     },
-    Options { programs: &["exec"], flags: "cl", valued: "a", ..NONE },
-    Options {
-        programs: &["ionice"],
-        flags: "t",
-        valued: "cn",
-        long_flags: "ignore",
-        long_valued: "class classdata",
-        ..NONE
-    },
-    Options { programs: &["nice"], valued: "n", long_valued: "adjustment", ..NONE },
-    Options { programs: &["setsid"], flags: "cfw", long_flags: "ctty fork wait", ..NONE },
-    Options { programs: &["stdbuf"], valued: "eio", long_valued: "error input output", ..NONE },
+    Options { programs: &["exec"], takes: "-cl -a=", ..NONE },
+    Options { programs: &["ionice"], takes: "-t -cn= --ignore --class= --classdata=", ..NONE },
+    Options { programs: &["nice"], takes: "-n= --adjustment=", ..NONE },
+    Options { programs: &["setsid"], takes: "-cfw --ctty --fork --wait", ..NONE },
+    Options { programs: &["stdbuf"], takes: "-eio= --error= --input= --output=", ..NONE },
     // The program; the word of bash that is called so has `-p` alone.
     Options {
         programs: &["time"],
-        flags: "apqv",
-        valued: "fo",
-        long_flags: "append portability quiet verbose",
-        long_valued: "format output",
+        takes: "-apqv -fo= --append --portability --quiet --verbose --format= --output=",
         ..NONE
     },
     Options {
         programs: &["timeout"],
-        flags: "v",
-        valued: "ks",
-        long_flags: "foreground preserve-status verbose",
-        long_valued: "kill-after signal",
+        takes: "-v -ks= --foreground --preserve-status --verbose --kill-after= --signal=",
         before: Before::Number,
         ..NONE
     },
     Options {
         programs: &["xargs"],
-        flags: "0oprtx",
-        valued: "EILPadns",
-        attached: "eil",
-        long_flags: "exit interactive no-run-if-empty null open-tty replace show-limits verbose",
-        long_valued: "arg-file delimiter max-args max-chars max-procs process-slot-var",
+        takes: "-0oprtx -EILPadns= -eil? --exit --interactive --no-run-if-empty --null \
+            --open-tty --replace --show-limits --verbose --arg-file= --delimiter= --max-args= \
+            --max-chars= --max-procs= --process-slot-var=",
         ..NONE
     },
 ];
-const FLAGS_OF_SETARCH: &str = "32bit 3gb 4gb addr-compat-layout addr-no-randomize \
-    fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose \
-    whole-seconds";
+const OPTIONS_OF_SETARCH: &str = "-3BFILRSTXZv --32bit --3gb --4gb --addr-compat-layout --addr-no-randomize --fdpic-funcptrs \
+        --mmap-page-zero --read-implies-exec --short-inode --sticky-timeouts --uname-2.6 --verbose \
+        --whole-seconds";
 
 /// Where the command of a program begins.
 pub(super) fn behind_options(program: &str, rest: &[Word]) -> Behind {
@@ -305,15 +252,11 @@ impl Options {
     }
 
     fn n_words_of_long(&self, option: &str) -> Option<usize> {
-        let (name, has_value) = match option.split_once('=') {
-            Some((name, _)) => (name, true),
-            None => (option, false),
-        };
-        let is_among = |names: &str| names.split(' ').any(|one| one == name);
-        match is_among(self.long_valued) {
-            true => Some(if has_value { 1 } else { 2 }),
-            false => is_among(self.long_flags).then_some(1),
-        }
+        let name = option.split('=').next().unwrap_or_default();
+        let known = self.takes.split(' ').filter_map(|one| one.strip_prefix("--"));
+        let found = known.into_iter().find(|one| one.trim_end_matches('=') == name)?;
+        // It has its value already, or has none.
+        Some(if found.ends_with('=') && !option.contains('=') { 2 } else { 1 })
     }
 
     fn n_words_of_short(&self, letters: &str) -> Option<usize> {
@@ -321,18 +264,17 @@ impl Options {
             let value = letters.get(at + letter.len_utf8()..).unwrap_or_default();
             // What the shell puts there may be no text.
             let may_be_empty = value.chars().all(|c| c == ANYTHING);
-            if self.attached.contains(letter) {
+            let mut known = self.takes.split(' ').filter(|one| !one.starts_with("--"));
+            let group = known.find(|one| one.trim_matches(['-', '=', '?']).contains(letter))?;
+            if group.ends_with('?') {
                 return Some(1);
             }
-            if self.valued.contains(letter) {
+            if group.ends_with('=') {
                 return match (value.is_empty(), may_be_empty) {
                     (true, _) => Some(2),
                     (false, true) => None,
                     (false, false) => Some(1),
                 };
-            }
-            if !self.flags.contains(letter) {
-                return None;
             }
         }
         Some(1)
