@@ -88,9 +88,6 @@ use session::Sessions;
 use timers::Timer;
 use worker::Worker;
 
-/// The outputs of one step, in the order in which they are to be done.
-type Out = Vec<Output>;
-
 #[derive(Debug)]
 pub struct Switch {
     limits: Limits,
@@ -114,6 +111,8 @@ pub struct Switch {
     finishing: Vec<ClientId>,
     is_draining: bool,
     now: Millis,
+    /// The outputs of one step, in the order in which they are to be done.
+    out: Vec<Output>,
 }
 
 impl Switch {
@@ -140,6 +139,7 @@ impl Switch {
             finishing: Vec::new(),
             is_draining: false,
             now: Millis::default(),
+            out: Vec::new(),
         };
         for pool in plan.pools {
             let id = switch.add_pool(pool);
@@ -151,36 +151,30 @@ impl Switch {
     /// Takes one input; what is to be done is appended to `out`. A plan that makes no sense is
     /// ignored: check it first.
     pub fn take(&mut self, now: Millis, input: Input, out: &mut Vec<Output>) {
-        self.now = self.now.max(now);
-        match input {
-            Input::ClientLine { client, line } => self.client_line(client, &line, out),
-            Input::WorkerLine { worker, line } => self.worker_line(worker, &line, out),
-            Input::ClientCame { client, pool } => self.client_came(client, pool, out),
-            Input::ClientLineTooLong { client, head } => {
-                self.client_line_too_long(client, &head, out);
-            }
-            Input::ClientLeft { client } => self.client_left(client, out),
-            Input::ClientFinished { client, wait } => self.client_finished(client, wait, out),
-            Input::ClientOutbox { client, level } => self.client_level(client, level, out),
-            Input::WorkerRuns { worker } => self.worker_runs(worker, out),
+        self.step(now, out, |switch| match input {
+            Input::ClientLine { client, line } => switch.client_line(client, &line),
+            Input::WorkerLine { worker, line } => switch.worker_line(worker, &line),
+            Input::ClientCame { client, pool } => switch.client_came(client, pool),
+            Input::ClientLineTooLong { client, head } => switch.client_line_too_long(client, &head),
+            Input::ClientLeft { client } => switch.client_left(client),
+            Input::ClientFinished { client, wait } => switch.client_finished(client, wait),
+            Input::ClientOutbox { client, level } => switch.client_level(client, level),
+            Input::WorkerRuns { worker } => switch.worker_runs(worker),
             Input::WorkerNotStarted { worker, why } => {
-                self.worker_gone(worker, false, &format!("it could not be started: {why}"), out);
+                switch.worker_gone(worker, false, &format!("it could not be started: {why}"));
             }
-            Input::WorkerLineTooLong { worker, head } => {
-                self.worker_line_too_long(worker, &head, out);
-            }
+            Input::WorkerLineTooLong { worker, head } => switch.worker_line_too_long(worker, &head),
             Input::WorkerExited { worker, is_success, status } => {
-                self.worker_gone(worker, is_success, &status, out);
+                switch.worker_gone(worker, is_success, &status);
             }
-            Input::WorkerMute { worker } => self.worker_mute(worker),
-            Input::WorkerStuck { worker } => self.worker_stuck(worker, "it is stuck", out),
-            Input::WorkerMemory { worker, n_bytes } => self.worker_memory(worker, n_bytes, out),
-            Input::WorkerOutbox { worker, level } => self.worker_level(worker, level, out),
-            Input::TimePassed => self.time_passed(out),
-            Input::NewPlan(plan) => self.new_plan(*plan, out),
-            Input::Command(command) => self.command(command, out),
-        }
-        self.end_step(out);
+            Input::WorkerMute { worker } => switch.worker_mute(worker),
+            Input::WorkerStuck { worker } => switch.worker_stuck(worker, "it is stuck"),
+            Input::WorkerMemory { worker, n_bytes } => switch.worker_memory(worker, n_bytes),
+            Input::WorkerOutbox { worker, level } => switch.worker_level(worker, level),
+            Input::TimePassed => switch.time_passed(),
+            Input::NewPlan(plan) => switch.new_plan(*plan),
+            Input::Command(command) => switch.command(command),
+        });
     }
 
     /// The same as [`take`](Self::take) of an [`Input::ClientLine`], for a line that stands in a
@@ -192,9 +186,7 @@ impl Switch {
         line: &[u8],
         out: &mut Vec<Output>,
     ) {
-        self.now = self.now.max(now);
-        self.client_line(client, line, out);
-        self.end_step(out);
+        self.step(now, out, |switch| switch.client_line(client, line));
     }
 
     /// The same for an [`Input::WorkerLine`].
@@ -205,17 +197,19 @@ impl Switch {
         line: &[u8],
         out: &mut Vec<Output>,
     ) {
-        self.now = self.now.max(now);
-        self.worker_line(worker, line, out);
-        self.end_step(out);
+        self.step(now, out, |switch| switch.worker_line(worker, line));
     }
 
-    /// What became possible by an input.
-    fn end_step(&mut self, out: &mut Vec<Output>) {
-        self.retry_waiting(out);
-        while self.close_done(out) {
-            self.retry_waiting(out);
+    /// Does something, and what became possible by it; the outputs go to `out`.
+    fn step(&mut self, now: Millis, out: &mut Vec<Output>, act: impl FnOnce(&mut Self)) {
+        self.now = self.now.max(now);
+        std::mem::swap(&mut self.out, out);
+        act(self);
+        self.retry_waiting();
+        while self.close_done() {
+            self.retry_waiting();
         }
+        std::mem::swap(&mut self.out, out);
     }
 
     /// When [`Input::TimePassed`] is due; earlier calls do no harm.

@@ -12,16 +12,10 @@ use super::pool::PoolId;
 use super::session::SessionKey;
 use super::timers::Timer;
 use super::worker::{Call, Stage};
-use super::{ClientId, Out, Output, Switch, WorkerId};
+use super::{ClientId, Output, Switch, WorkerId};
 
 impl Switch {
-    pub(super) fn worker_answer(
-        &mut self,
-        from: WorkerId,
-        line: &[u8],
-        envelope: &Envelope,
-        out: &mut Out,
-    ) {
+    pub(super) fn worker_answer(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         let n = number(envelope.id.of(line));
         let Some(worker) = self.workers.get_mut(&from) else { return };
         let (is_ping, is_proved) = (n == Some(worker.ping), worker.is_proved);
@@ -33,52 +27,45 @@ impl Switch {
         self.unlist_call(from, n, &call);
         let is_ok = envelope.kind == MessageKind::Response;
         if !is_proved {
-            self.worker_proved(from, out);
+            self.worker_proved(from);
         }
         match call.kind {
             CallKind::Replay => {
                 self.note_capabilities(from, line, envelope);
                 if let Some(client) = call.client {
-                    self.link_opened(client, from, out);
+                    self.link_opened(client, from);
                 }
             }
-            CallKind::Fan(fan, part) => self.fan_answered(fan, part, line, envelope, out),
+            CallKind::Fan(fan, part) => self.fan_answered(fan, part, line, envelope),
             CallKind::Move => {
                 if let Some(session) = call.session {
-                    self.move_answered(session, is_ok, out);
+                    self.move_answered(session, is_ok);
                 }
             }
             CallKind::Initialize => {
                 self.note_capabilities(from, line, envelope);
-                self.pass_answer(from, &call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope);
             }
             CallKind::Plain | CallKind::Prompt | CallKind::Open | CallKind::Load => {
-                self.pass_answer(from, &call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope);
             }
             CallKind::Close => {
                 let session = call.session.filter(|_| is_ok);
-                self.pass_answer(from, &call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope);
                 if let Some(session) = session {
                     self.forget_session(session);
                 }
             }
         }
-        self.call_ended(from, out);
+        self.call_ended(from);
     }
 
     /// The answer under the asker's own id, with the names of sessions that the asker knows.
-    fn pass_answer(
-        &mut self,
-        from: WorkerId,
-        call: &Call,
-        line: &[u8],
-        envelope: &Envelope,
-        out: &mut Out,
-    ) {
-        let Some(id) = call.client else { return self.note_orphan(from, line, envelope, out) };
+    fn pass_answer(&mut self, from: WorkerId, call: &Call, line: &[u8], envelope: &Envelope) {
+        let Some(id) = call.client else { return self.note_orphan(from, line, envelope) };
         let is_ok = envelope.kind == MessageKind::Response;
-        let alias = self.name_in_answer(from, call, line, envelope.session, is_ok, out);
-        let top_alias = self.name_in_answer(from, call, line, envelope.top_session, is_ok, out);
+        let alias = self.name_in_answer(from, call, line, envelope.session, is_ok);
+        let top_alias = self.name_in_answer(from, call, line, envelope.top_session, is_ok);
         if call.kind == CallKind::Load
             && is_ok
             && let Some(session) = call.session.and_then(|key| self.sessions.get_mut(key))
@@ -95,7 +82,7 @@ impl Switch {
         }
         self.counters.answered_by_workers += 1;
         self.count_answer(id);
-        out.push(Output::ToClient { client: id, line: edits.apply(line) });
+        self.out.push(Output::ToClient { client: id, line: edits.apply(line) });
         if !is_ok
             && call.is_first_use
             && let Some(session) = call.session
@@ -112,7 +99,6 @@ impl Switch {
         line: &[u8],
         span: Span,
         is_ok: bool,
-        out: &mut Out,
     ) -> Option<String> {
         let name = span.bytes(line)?;
         let is_opened = call.kind == CallKind::Open && is_ok;
@@ -133,7 +119,7 @@ impl Switch {
                 if is_opened && let Some(session) = self.sessions.get_mut(key) {
                     session.load.clone_from(&call.load);
                 }
-                self.deliver_early(from, &name, out);
+                self.deliver_early(from, &name);
                 key
             }
         };
@@ -151,7 +137,7 @@ impl Switch {
     }
 
     /// Enters a session whose client left before it was opened: it can be claimed by name.
-    fn note_orphan(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    fn note_orphan(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         self.counters.unasked += 1;
         let Some(name) = envelope.session.text(line) else { return };
         let worker = self.workers.get(&from);
@@ -165,7 +151,7 @@ impl Switch {
             session.grace_until = Some(until);
             self.set_timer(until, Timer::Grace(key));
         }
-        self.deliver_early(from, &name, out);
+        self.deliver_early(from, &name);
     }
 
     /// Enters a session that a worker has named.
@@ -181,7 +167,7 @@ impl Switch {
     }
 
     /// Says what the worker said about a session before the answer that named it.
-    fn deliver_early(&mut self, from: WorkerId, name: &str, out: &mut Out) {
+    fn deliver_early(&mut self, from: WorkerId, name: &str) {
         let Some(worker) = self.workers.get_mut(&from).filter(|w| !w.early.is_empty()) else {
             return;
         };
@@ -195,21 +181,21 @@ impl Switch {
         worker.n_early_bytes = rest.iter().map(|(line, _)| line.len()).sum();
         worker.early = rest;
         for (line, envelope) in due {
-            self.worker_notification(from, &line, &envelope, out);
+            self.worker_notification(from, &line, &envelope);
         }
     }
 
     /// After an answer: nothing more comes early, or the worker may stop.
-    pub(super) fn call_ended(&mut self, at: WorkerId, out: &mut Out) {
+    pub(super) fn call_ended(&mut self, at: WorkerId) {
         let Some(worker) = self.workers.get_mut(&at) else { return };
         if worker.n_opening == 0 && !worker.early.is_empty() {
             worker.n_early_bytes = 0;
             for (line, envelope) in std::mem::take(&mut worker.early) {
-                self.worker_notification(at, &line, &envelope, out);
+                self.worker_notification(at, &line, &envelope);
             }
-            self.stop_if_drained(at, out);
+            self.stop_if_drained(at);
         } else if worker.stage != Stage::Running {
-            self.stop_if_drained(at, out);
+            self.stop_if_drained(at);
         }
     }
 

@@ -13,13 +13,13 @@ use super::pool::Pool;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
+use super::{ClientId, CloseReason, Output, Switch, WorkerId};
 
 /// Requests for which nobody waits that a worker may still have on its books.
 const MAX_LEFT_OPEN: usize = 256;
 
 impl Switch {
-    pub(super) fn client_came(&mut self, id: ClientId, pool: Option<Arc<str>>, out: &mut Out) {
+    pub(super) fn client_came(&mut self, id: ClientId, pool: Option<Arc<str>>) {
         if self.clients.contains_key(&id) {
             return;
         }
@@ -34,25 +34,25 @@ impl Switch {
                 return;
             }
         };
-        out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
-        out.push(Output::CloseClient { client: id, reason });
+        self.out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
+        self.out.push(Output::CloseClient { client: id, reason });
     }
 
     /// Our wish that a client goes.
-    pub(super) fn close_client(&mut self, id: ClientId, reason: CloseReason, out: &mut Out) {
+    pub(super) fn close_client(&mut self, id: ClientId, reason: CloseReason) {
         if self.clients.contains_key(&id) {
-            out.push(Output::CloseClient { client: id, reason });
-            self.client_left(id, out);
+            self.out.push(Output::CloseClient { client: id, reason });
+            self.client_left(id);
         }
     }
 
-    pub(super) fn client_left(&mut self, id: ClientId, out: &mut Out) {
+    pub(super) fn client_left(&mut self, id: ClientId) {
         let Some(client) = self.clients.remove(&id) else { return };
         self.counters.abandoned += client.n_open as u64;
         self.drop_waiting(id);
-        self.abandon_calls(&client, out);
+        self.abandon_calls(&client);
         let refusal = Refusal::new(CLIENT_GONE, "client_left", "the client left");
-        self.refuse_asks(id, client.asks, &refusal, out);
+        self.refuse_asks(id, client.asks, &refusal);
         if let Some(until) = client.finish.and_then(|finish| finish.until) {
             self.timers.remove(&(until, Timer::Finish(id)));
         }
@@ -63,11 +63,11 @@ impl Switch {
                 worker.pausing.retain(|whose| *whose != id);
                 worker.used = self.now;
             }
-            self.resume_worker_of(id, link.worker, out);
+            self.resume_worker_of(id, link.worker);
             for parcel in link.held {
                 // What moves a session is of interest to others too.
                 if parcel.kind == CallKind::Move {
-                    self.refuse(id, &parcel, &Refusal::worker_lost("its client left"), out);
+                    self.refuse(id, &parcel, &Refusal::worker_lost("its client left"));
                 }
             }
         }
@@ -80,7 +80,7 @@ impl Switch {
                 if self.pools.get(&session.pool).is_some_and(Pool::is_private) {
                     // Others may wait for it from before a reload.
                     let refusal = Refusal::session_lost(&session.name);
-                    self.move_failed(key, &refusal, out);
+                    self.move_failed(key, &refusal);
                     self.forget_session(key);
                     continue;
                 }
@@ -91,39 +91,39 @@ impl Switch {
             }
         }
         for worker in workers {
-            self.retire_used(worker, out);
+            self.retire_used(worker);
         }
     }
 
     /// Replaces a worker whose only client left: the next one must find nothing of it.
-    fn retire_used(&mut self, id: WorkerId, out: &mut Out) {
+    fn retire_used(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
         if worker.clients.is_empty() && self.is_private(worker.pool) {
-            self.retire(id, out);
+            self.retire(id);
         }
     }
 
-    fn abandon_calls(&mut self, client: &Client, out: &mut Out) {
+    fn abandon_calls(&mut self, client: &Client) {
         let mut calls: Vec<_> = client.calls.keys().copied().collect();
         calls.sort_unstable();
         for key in calls {
             if self.leave_open(key) {
                 let line = cancel_request(Digits::of(key.n).as_bytes());
-                out.push(Output::ToWorker { worker: key.worker, line });
+                self.out.push(Output::ToWorker { worker: key.worker, line });
                 continue;
             }
             let Some(call) = self.close_call(key.worker, key.n) else { continue };
             let is_told = self.workers.get(&key.worker).is_some_and(|w| w.stage != Stage::Stopping);
             if is_told && call.kind != CallKind::Replay {
                 let line = cancel_request(Digits::of(key.n).as_bytes());
-                out.push(Output::ToWorker { worker: key.worker, line });
+                self.out.push(Output::ToWorker { worker: key.worker, line });
                 let session = call.session.and_then(|key| self.sessions.get(key));
                 if let (CallKind::Prompt, Some(session)) = (call.kind, session) {
                     let line = session_cancel(&session.worker_name);
-                    out.push(Output::ToWorker { worker: key.worker, line });
+                    self.out.push(Output::ToWorker { worker: key.worker, line });
                 }
             }
-            self.call_ended(key.worker, out);
+            self.call_ended(key.worker);
         }
     }
 
@@ -145,33 +145,21 @@ impl Switch {
     }
 
     /// Tells workers that a client will not answer.
-    pub(super) fn refuse_asks(
-        &mut self,
-        id: ClientId,
-        asks: IdMap<u64, Ask>,
-        refusal: &Refusal,
-        out: &mut Out,
-    ) {
+    pub(super) fn refuse_asks(&mut self, id: ClientId, asks: IdMap<u64, Ask>, refusal: &Refusal) {
         let mut asks: Vec<_> = asks.into_iter().collect();
         asks.sort_unstable_by_key(|(n, _)| *n);
         for (n, ask) in asks {
             if let Some(worker) = self.workers.get_mut(&ask.worker) {
                 worker.asks.retain(|key| *key != (id, n));
-                self.refuse_ask(ask.worker, &ask.id, refusal, out);
+                self.refuse_ask(ask.worker, &ask.id, refusal);
             }
         }
     }
 
     /// Tells a worker that nobody answers its request.
-    pub(super) fn refuse_ask(
-        &self,
-        worker: WorkerId,
-        id: &RawId,
-        refusal: &Refusal,
-        out: &mut Out,
-    ) {
+    pub(super) fn refuse_ask(&mut self, worker: WorkerId, id: &RawId, refusal: &Refusal) {
         if self.workers.get(&worker).is_some_and(|worker| worker.stage != Stage::Stopping) {
-            out.push(Output::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
+            self.out.push(Output::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::{Refusal, UNAVAILABLE};
 use super::worker::Stage;
-use super::{ClientId, Out, Sharing, Switch, WorkerId};
+use super::{ClientId, Sharing, Switch, WorkerId};
 
 pub(super) enum Choice {
     Worker(WorkerId),
@@ -17,13 +17,7 @@ pub(super) enum Choice {
 impl Switch {
     /// The least loaded worker; one that reads comes before one that does not. With
     /// `needs_room`, only workers that may have another session.
-    pub(super) fn choose(
-        &mut self,
-        client: ClientId,
-        id: PoolId,
-        needs_room: bool,
-        out: &mut Out,
-    ) -> Choice {
+    pub(super) fn choose(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> Choice {
         let Some(pool) = self.pools.get_mut(&id) else {
             return Choice::Refuse(Refusal::no_route("the pool is gone"));
         };
@@ -31,11 +25,11 @@ impl Switch {
             return Choice::Refuse(Refusal::draining().of_pool(&pool.plan.name));
         }
         if !std::mem::replace(&mut pool.is_woken, true) {
-            self.refill(id, out);
+            self.refill(id);
         }
         let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
         if pool.is_private() {
-            return self.choose_own(client, id, needs_room, out);
+            return self.choose_own(client, id, needs_room);
         }
         let max_sessions = pool.max_sessions();
         let (mut n_starting, mut n_running, mut is_all_busy, mut best) = (0, 0, true, None);
@@ -58,24 +52,18 @@ impl Switch {
         }
         if let Some((_, worker)) = best {
             if is_all_busy && n_starting == 0 {
-                self.start_one(id, true, out);
+                self.start_one(id, true);
             }
             return Choice::Worker(worker);
         }
-        if n_starting > 0 || self.start_one(id, true, out) {
+        if n_starting > 0 || self.start_one(id, true) {
             return Choice::Wait;
         }
         self.why_none(id, n_running)
     }
 
     /// The client's own worker, or one that never had a client.
-    fn choose_own(
-        &mut self,
-        client: ClientId,
-        id: PoolId,
-        needs_room: bool,
-        out: &mut Out,
-    ) -> Choice {
+    fn choose_own(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> Choice {
         let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
         let home = self.clients.get(&client).and_then(|client| client.home(id));
         let (mut n_starting, mut n_running) = (0, 0);
@@ -104,7 +92,7 @@ impl Switch {
         // Everybody who waits needs one.
         let mut waiting = BTreeSet::from([client]);
         waiting.extend(pool.waiting.iter().map(|(whose, _)| *whose));
-        let is_started = n_starting < waiting.len() && self.start_one(id, true, out);
+        let is_started = n_starting < waiting.len() && self.start_one(id, true);
         if n_starting > 0 || is_started {
             return Choice::Wait;
         }
@@ -148,7 +136,7 @@ impl Switch {
 
     /// Starts a worker if there is a place and the circuit allows it; in places that rest only
     /// if somebody asks.
-    pub(super) fn start_one(&mut self, id: PoolId, is_asked_for: bool, out: &mut Out) -> bool {
+    pub(super) fn start_one(&mut self, id: PoolId, is_asked_for: bool) -> bool {
         let Some(pool) = self.pools.get(&id) else { return false };
         let may_start = matches!(pool.circuit, Circuit::Closed | Circuit::Probing(None));
         if !may_start || pool.mode != Mode::Serving || self.is_draining {
@@ -162,7 +150,7 @@ impl Switch {
         let Some(slot) = pool.usable().iter().position(|slot| is_free(&slot.seat)) else {
             return false;
         };
-        self.start_worker(id, u32::try_from(slot).unwrap_or(u32::MAX), out);
+        self.start_worker(id, u32::try_from(slot).unwrap_or(u32::MAX));
         true
     }
 }

@@ -8,32 +8,32 @@ use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{Command, Out, Plan, PoolPlan, Sharing, Switch, WorkerId};
+use super::{Command, Plan, PoolPlan, Sharing, Switch, WorkerId};
 
 impl Switch {
-    pub(super) fn command(&mut self, command: Command, out: &mut Out) {
+    pub(super) fn command(&mut self, command: Command) {
         match command {
             Command::DrainAll => {
                 self.is_draining = true;
                 for pool in self.pools.keys().copied().collect::<Vec<_>>() {
-                    self.drain_pool(pool, Mode::Stopped, out);
+                    self.drain_pool(pool, Mode::Stopped);
                 }
             }
             Command::DrainPool(name) => {
                 if let Some(pool) = self.pool_names.get(&name).copied() {
-                    self.drain_pool(pool, Mode::Stopped, out);
+                    self.drain_pool(pool, Mode::Stopped);
                 }
             }
-            Command::RecoverPool(name) => self.recover_pool(&name, out),
+            Command::RecoverPool(name) => self.recover_pool(&name),
             Command::RestartPool(name) => {
                 if let Some(pool) = self.pool_names.get(&name).copied() {
-                    self.replace_all(pool, out);
+                    self.replace_all(pool);
                 }
             }
         }
     }
 
-    fn drain_pool(&mut self, id: PoolId, mode: Mode, out: &mut Out) {
+    fn drain_pool(&mut self, id: PoolId, mode: Mode) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         if pool.mode != Mode::Removed {
             pool.mode = mode;
@@ -45,13 +45,13 @@ impl Switch {
         }
         let workers: Vec<WorkerId> = pool.workers().collect();
         let refusal = Refusal::draining().of_pool(&pool.plan.name);
-        self.refuse_waiting(id, &refusal, out);
+        self.refuse_waiting(id, &refusal);
         for worker in workers {
-            self.retire(worker, out);
+            self.retire(worker);
         }
     }
 
-    fn recover_pool(&mut self, name: &Arc<str>, out: &mut Out) {
+    fn recover_pool(&mut self, name: &Arc<str>) {
         let Some(id) = self.pool_names.get(name).copied() else { return };
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.mode = Mode::Serving;
@@ -63,11 +63,11 @@ impl Switch {
                 slot.seat = Seat::Vacant;
             }
         }
-        self.refill(id, out);
+        self.refill(id);
     }
 
     /// Replaces the workers of a pool, one after the other.
-    fn replace_all(&mut self, id: PoolId, out: &mut Out) {
+    fn replace_all(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.replacing = pool.workers().collect();
         for slot in &mut pool.slots {
@@ -75,13 +75,13 @@ impl Switch {
                 slot.seat = Seat::Vacant;
             }
         }
-        self.refill(id, out);
-        self.replace_next(id, out);
+        self.refill(id);
+        self.replace_next(id);
     }
 
     /// Retires the next worker that is to be replaced, unless another one is on the way out
     /// or on the way in.
-    pub(super) fn replace_next(&mut self, id: PoolId, out: &mut Out) {
+    pub(super) fn replace_next(&mut self, id: PoolId) {
         loop {
             let Some(pool) = self.pools.get_mut(&id) else { return };
             if pool.replacing.is_empty() {
@@ -98,12 +98,12 @@ impl Switch {
                 return;
             }
             let Some(next) = pool.replacing.pop_front() else { return };
-            self.retire(next, out);
+            self.retire(next);
         }
     }
 
     /// Makes the pools what a new plan says; those that it does not change are not touched.
-    pub(super) fn new_plan(&mut self, plan: Plan, out: &mut Out) {
+    pub(super) fn new_plan(&mut self, plan: Plan) {
         if plan.check().is_err() || self.is_draining {
             return;
         }
@@ -112,21 +112,21 @@ impl Switch {
             plan.pools.into_iter().map(|pool| (pool.name.clone(), pool)).collect();
         for (name, id) in self.pool_names.clone() {
             match wanted.remove(&name) {
-                Some(plan) => self.change_pool(id, plan, out),
+                Some(plan) => self.change_pool(id, plan),
                 None => {
                     self.pool_names.remove(&name);
-                    self.drain_pool(id, Mode::Removed, out);
-                    self.pool_shrank(id, out);
+                    self.drain_pool(id, Mode::Removed);
+                    self.pool_shrank(id);
                 }
             }
         }
         for plan in wanted.into_values() {
             let id = self.add_pool(plan);
-            self.refill(id, out);
+            self.refill(id);
         }
     }
 
-    fn change_pool(&mut self, id: PoolId, plan: PoolPlan, out: &mut Out) {
+    fn change_pool(&mut self, id: PoolId, plan: PoolPlan) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         if pool.plan == plan {
             return;
@@ -147,14 +147,14 @@ impl Switch {
         self.set_idle_timer(id);
         self.set_next_sweep(id);
         for worker in too_many {
-            self.retire(worker, out);
+            self.retire(worker);
         }
         // Workers that have served several clients are not for one of them.
         let is_shared_no_more = old.sharing != plan.sharing && plan.sharing == Sharing::OneClient;
         if old.launch == plan.launch && !is_shared_no_more {
-            self.refill(id, out);
+            self.refill(id);
         } else {
-            self.replace_all(id, out);
+            self.replace_all(id);
         }
     }
 }

@@ -6,11 +6,11 @@ use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
 use super::timers::Timer;
 use super::worker::{Call, Worker};
-use super::{ClientId, Out, Output, Switch, WorkerId};
+use super::{ClientId, Output, Switch, WorkerId};
 
 impl Switch {
     /// Takes a worker off the books. Everybody who waits for it is told at once.
-    pub(super) fn lose_worker(&mut self, id: WorkerId, why: &str, out: &mut Out) {
+    pub(super) fn lose_worker(&mut self, id: WorkerId, why: &str) {
         let Some(worker) = self.workers.remove(&id) else { return };
         let refusal = self.pool_refusal(worker.pool, Refusal::worker_lost(why).of_worker(id));
         let numbers = worker.call_numbers();
@@ -25,23 +25,23 @@ impl Switch {
         for n in numbers {
             if let Some(call) = calls.remove(&n) {
                 self.unlist_call(id, n, &call);
-                self.fail(call, &refusal, out);
+                self.fail(call, &refusal);
             }
         }
         for (client, n) in asks {
             let known = self.clients.get_mut(&client);
             if known.is_some_and(|client| client.asks.remove(&n).is_some()) {
                 let line = cancel_request(Digits::of(n).as_bytes());
-                out.push(Output::ToClient { client, line });
+                self.out.push(Output::ToClient { client, line });
             }
         }
         for client in clients {
             for parcel in self.unlink(client, id) {
-                self.refuse(client, &parcel, &refusal, out);
+                self.refuse(client, &parcel, &refusal);
             }
         }
         for client in pausing {
-            self.no_longer_feeds(client, id, out);
+            self.no_longer_feeds(client, id);
         }
     }
 
@@ -76,27 +76,27 @@ impl Switch {
     }
 
     /// Ends one request at a worker with an error.
-    pub(super) fn fail_call(&mut self, at: WorkerId, n: u64, refusal: &Refusal, out: &mut Out) {
+    pub(super) fn fail_call(&mut self, at: WorkerId, n: u64, refusal: &Refusal) {
         match self.close_call(at, n) {
             Some(call) if call.kind == CallKind::Replay => {
                 // The client is not to blame; its own requests will show what is wrong.
                 if let Some(client) = call.client {
-                    self.link_opened(client, at, out);
+                    self.link_opened(client, at);
                 }
             }
-            Some(call) => self.fail(call, refusal, out),
+            Some(call) => self.fail(call, refusal),
             None => self.counters.unasked += 1,
         }
-        self.call_ended(at, out);
+        self.call_ended(at);
     }
 
     /// Ends every request at a worker with an error; it may live on for a while.
-    pub(super) fn fail_calls(&mut self, at: WorkerId, refusal: &Refusal, out: &mut Out) {
+    pub(super) fn fail_calls(&mut self, at: WorkerId, refusal: &Refusal) {
         let Some(worker) = self.workers.get(&at) else { return };
         let (numbers, clients) = (worker.call_numbers(), worker.clients.clone());
         for n in numbers {
             if let Some(call) = self.close_call(at, n) {
-                self.fail(call, refusal, out);
+                self.fail(call, refusal);
             }
         }
         for client in clients {
@@ -108,23 +108,23 @@ impl Switch {
                 client.release(&held);
             }
             for parcel in held {
-                self.refuse(client, &parcel, refusal, out);
+                self.refuse(client, &parcel, refusal);
             }
         }
     }
 
-    fn fail(&mut self, call: Call, refusal: &Refusal, out: &mut Out) {
+    fn fail(&mut self, call: Call, refusal: &Refusal) {
         let Call { client, id, kind, session, .. } = call;
         match (kind, client) {
             (CallKind::Replay, _) => {}
-            (CallKind::Fan(fan, part), _) => self.fan_refused(fan, part, refusal, out),
+            (CallKind::Fan(fan, part), _) => self.fan_refused(fan, part, refusal),
             (CallKind::Move, _) => {
                 if let Some(session) = session {
-                    self.move_failed(session, refusal, out);
+                    self.move_failed(session, refusal);
                 }
             }
             // Its session is not forgotten: the worker may yet open it.
-            (_, Some(client)) => self.answer_refused(client, id.as_bytes(), refusal, out),
+            (_, Some(client)) => self.answer_refused(client, id.as_bytes(), refusal),
             (_, None) => {}
         }
     }

@@ -11,7 +11,7 @@ use super::pool::{Pool, PoolId};
 use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
 use super::worker::Stage;
-use super::{ClientId, Out, Switch, WorkerId};
+use super::{ClientId, Switch, WorkerId};
 
 enum Destination {
     /// The worker that has its session, or its client's home.
@@ -29,23 +29,23 @@ enum Destination {
 
 impl Switch {
     /// Sends a message of a client on its way; a request that has none is answered.
-    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel<'_>, out: &mut Out) {
-        match self.destination(client, &parcel, out) {
+    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel<'_>) {
+        match self.destination(client, &parcel) {
             Ok(Destination::At(worker, session)) => {
                 parcel.session = session;
-                self.send(client, worker, parcel, out);
+                self.send(client, worker, parcel);
             }
             Ok(Destination::Bind(worker, pool)) => {
                 match self.bind(client, worker, pool, &mut parcel) {
-                    Ok(()) => self.send(client, worker, parcel, out),
-                    Err(refusal) => self.refuse(client, &parcel, &refusal, out),
+                    Ok(()) => self.send(client, worker, parcel),
+                    Err(refusal) => self.refuse(client, &parcel, &refusal),
                 }
             }
-            Ok(Destination::Hold(session)) => self.hold_for_move(client, session, parcel, out),
-            Ok(Destination::Move(session)) => self.start_move(client, session, parcel, out),
-            Ok(Destination::Wait(pool)) => self.wait_for_worker(client, pool, parcel, out),
-            Ok(Destination::All(pool)) => self.fan_out(client, pool, parcel, out),
-            Err(refusal) => self.refuse(client, &parcel, &refusal, out),
+            Ok(Destination::Hold(session)) => self.hold_for_move(client, session, parcel),
+            Ok(Destination::Move(session)) => self.start_move(client, session, parcel),
+            Ok(Destination::Wait(pool)) => self.wait_for_worker(client, pool, parcel),
+            Ok(Destination::All(pool)) => self.fan_out(client, pool, parcel),
+            Err(refusal) => self.refuse(client, &parcel, &refusal),
         }
     }
 
@@ -53,11 +53,10 @@ impl Switch {
         &mut self,
         client: ClientId,
         parcel: &Parcel<'_>,
-        out: &mut Out,
     ) -> Result<Destination, Refusal> {
         match self.named_session(parcel) {
-            Some(session) => self.destination_in(client, session, parcel, out),
-            None => self.destination_without(client, parcel, out),
+            Some(session) => self.destination_in(client, session, parcel),
+            None => self.destination_without(client, parcel),
         }
     }
 
@@ -73,7 +72,6 @@ impl Switch {
         client: ClientId,
         key: SessionKey,
         parcel: &Parcel<'_>,
-        out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
         self.check_fence(client, key)?;
@@ -112,7 +110,7 @@ impl Switch {
             return Err(Refusal::no_route("the session is gone"));
         };
         match parcel.kind {
-            CallKind::Load if is_request => match self.choose(client, pool, true, out) {
+            CallKind::Load if is_request => match self.choose(client, pool, true) {
                 Choice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
                 Choice::Wait => Ok(Destination::Wait(pool)),
                 Choice::Refuse(refusal) => Err(refusal),
@@ -143,7 +141,6 @@ impl Switch {
         &mut self,
         client: ClientId,
         parcel: &Parcel<'_>,
-        out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let pool = self.pool_for(client, parcel)?;
         let is_waiting = self.is_waiting(client, pool);
@@ -172,14 +169,14 @@ impl Switch {
         if opens && self.sessions.len() >= self.limits.max_sessions {
             return Err(Refusal::overloaded("too many sessions"));
         }
-        match self.choose(client, pool, opens, out) {
+        match self.choose(client, pool, opens) {
             Choice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
                 Ok(Destination::All(pool))
             }
             Choice::Worker(worker) if names_session => Ok(Destination::Bind(worker, pool)),
             Choice::Worker(worker) => {
                 if !opens {
-                    self.make_home(client, worker, out);
+                    self.make_home(client, worker);
                 }
                 Ok(Destination::At(worker, None))
             }

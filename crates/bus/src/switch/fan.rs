@@ -22,7 +22,7 @@ use super::pool::PoolId;
 use super::refusal::Refusal;
 use super::session::Session;
 use super::worker::Stage;
-use super::{ClientId, Out, Output, Switch, WorkerId};
+use super::{ClientId, Output, Switch, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FanId(pub(super) u64);
@@ -48,13 +48,7 @@ enum PartAnswer {
 }
 
 impl Switch {
-    pub(super) fn fan_out(
-        &mut self,
-        client: ClientId,
-        pool: PoolId,
-        parcel: Parcel<'_>,
-        out: &mut Out,
-    ) {
+    pub(super) fn fan_out(&mut self, client: ClientId, pool: PoolId, parcel: Parcel<'_>) {
         let workers = self.running_workers(pool);
         let targets = match cursor_of(&parcel) {
             None => workers.iter().map(|worker| (*worker, None)).collect(),
@@ -70,7 +64,7 @@ impl Switch {
         if targets.is_empty() {
             let why = "the cursor is of workers that are gone; begin without one";
             let refusal = Refusal::new(codes::INVALID_PARAMS, "cursor_lost", why);
-            return self.refuse(client, &parcel, &refusal, out);
+            return self.refuse(client, &parcel, &refusal);
         }
         self.n_fans += 1;
         let fan = FanId(self.n_fans);
@@ -85,10 +79,10 @@ impl Switch {
             match Envelope::read(&line) {
                 Ok(envelope) => {
                     let part = Parcel::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
-                    self.send(client, worker, part, out);
+                    self.send(client, worker, part);
                 }
                 // Set with what was read before, so it reads.
-                Err(_) => self.fan_refused(fan, n, &Refusal::no_route("unreadable"), out),
+                Err(_) => self.fan_refused(fan, n, &Refusal::no_route("unreadable")),
             }
         }
     }
@@ -101,23 +95,16 @@ impl Switch {
         pool.workers().filter(is_running).collect()
     }
 
-    pub(super) fn fan_answered(
-        &mut self,
-        fan: FanId,
-        part: u32,
-        line: &[u8],
-        envelope: &Envelope,
-        out: &mut Out,
-    ) {
+    pub(super) fn fan_answered(&mut self, fan: FanId, part: u32, line: &[u8], envelope: &Envelope) {
         let answer = PartAnswer::Line(Bytes::copy_from_slice(line), *envelope);
-        self.fan_part(fan, part, answer, out);
+        self.fan_part(fan, part, answer);
     }
 
-    pub(super) fn fan_refused(&mut self, fan: FanId, part: u32, refusal: &Refusal, out: &mut Out) {
-        self.fan_part(fan, part, PartAnswer::Refused(refusal.clone()), out);
+    pub(super) fn fan_refused(&mut self, fan: FanId, part: u32, refusal: &Refusal) {
+        self.fan_part(fan, part, PartAnswer::Refused(refusal.clone()));
     }
 
-    fn fan_part(&mut self, id: FanId, part: u32, answer: PartAnswer, out: &mut Out) {
+    fn fan_part(&mut self, id: FanId, part: u32, answer: PartAnswer) {
         let Some(fan) = self.fans.get_mut(&id) else { return };
         if let Some(part) = fan.parts.get_mut(part as usize) {
             part.answer.get_or_insert(answer);
@@ -125,11 +112,11 @@ impl Switch {
         if fan.parts.iter().all(|part| part.answer.is_some())
             && let Some(fan) = self.fans.remove(&id)
         {
-            self.end_fan(&fan, out);
+            self.end_fan(&fan);
         }
     }
 
-    fn end_fan(&mut self, fan: &Fan, out: &mut Out) {
+    fn end_fan(&mut self, fan: &Fan) {
         let line = match &fan.parts[..] {
             [Part { worker, answer: Some(PartAnswer::Line(line, envelope)) }]
                 if !self.has_aliases(*worker) =>
@@ -138,33 +125,33 @@ impl Switch {
             }
             parts => match self.merged(parts) {
                 Some(result) => merge::result_line(fan.id.as_bytes(), &result),
-                None => return self.end_failed_fan(fan, out),
+                None => return self.end_failed_fan(fan),
             },
         };
         self.counters.answered_by_workers += 1;
-        self.answer_asker(fan.client, line, out);
+        self.answer_asker(fan.client, line);
     }
 
-    fn end_failed_fan(&mut self, fan: &Fan, out: &mut Out) {
+    fn end_failed_fan(&mut self, fan: &Fan) {
         let first = fan.parts.iter().find_map(|part| part.answer.as_ref());
         match first {
             Some(PartAnswer::Line(line, envelope)) => {
                 self.counters.answered_by_workers += 1;
                 let line = under_id(&fan.id, line, envelope);
-                self.answer_asker(fan.client, line, out);
+                self.answer_asker(fan.client, line);
             }
             Some(PartAnswer::Refused(refusal)) => {
                 let refusal = refusal.clone();
-                self.answer_refused(fan.client, fan.id.as_bytes(), &refusal, out);
+                self.answer_refused(fan.client, fan.id.as_bytes(), &refusal);
             }
             None => {}
         }
     }
 
-    fn answer_asker(&mut self, id: ClientId, line: Bytes, out: &mut Out) {
+    fn answer_asker(&mut self, id: ClientId, line: Bytes) {
         if self.clients.contains_key(&id) {
             self.count_answer(id);
-            out.push(Output::ToClient { client: id, line });
+            self.out.push(Output::ToClient { client: id, line });
         }
     }
 

@@ -7,7 +7,7 @@ use super::client::Client;
 use super::line::RawId;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
-use super::{ClientId, CloseReason, Millis, Out, Switch, WorkerId};
+use super::{ClientId, CloseReason, Millis, Switch, WorkerId};
 
 /// A client's last word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Finish {
 }
 
 impl Switch {
-    pub(super) fn client_finished(&mut self, id: ClientId, wait: Option<u64>, out: &mut Out) {
+    pub(super) fn client_finished(&mut self, id: ClientId, wait: Option<u64>) {
         let Some(client) = self.clients.get_mut(&id).filter(|c| c.finish.is_none()) else { return };
         let until = wait.map(|wait| self.now.after(wait));
         client.finish = Some(Finish { until });
@@ -25,7 +25,7 @@ impl Switch {
         if let Some(until) = until {
             self.set_timer(until, Timer::Finish(id));
         }
-        self.refuse_asks(id, asks, &cannot_answer(), out);
+        self.refuse_asks(id, asks, &cannot_answer());
         self.maybe_done(id);
     }
 
@@ -37,32 +37,26 @@ impl Switch {
     }
 
     /// Closes a client for which nothing is left to do; whether there was one to look at.
-    pub(super) fn close_done(&mut self, out: &mut Out) -> bool {
+    pub(super) fn close_done(&mut self) -> bool {
         let Some(id) = self.finishing.pop() else { return false };
         if self.clients.get(&id).is_some_and(Client::is_done) {
-            self.close_client(id, CloseReason::Finished, out);
+            self.close_client(id, CloseReason::Finished);
         }
         true
     }
 
-    pub(super) fn finish_timed_out(&mut self, id: ClientId, out: &mut Out) {
+    pub(super) fn finish_timed_out(&mut self, id: ClientId) {
         let until = self.clients.get(&id).and_then(|client| client.finish?.until);
         if until.is_some_and(|until| until <= self.now) {
-            self.close_client(id, CloseReason::Finished, out);
+            self.close_client(id, CloseReason::Finished);
         }
     }
 
     /// Whether a client can answer a question; if not the worker is told.
-    pub(super) fn can_be_asked(
-        &self,
-        id: ClientId,
-        by: WorkerId,
-        raw_id: &[u8],
-        out: &mut Out,
-    ) -> bool {
+    pub(super) fn can_be_asked(&mut self, id: ClientId, by: WorkerId, raw_id: &[u8]) -> bool {
         let can = self.clients.get(&id).is_some_and(|client| client.finish.is_none());
         if !can {
-            self.refuse_ask(by, &RawId::new(raw_id), &cannot_answer(), out);
+            self.refuse_ask(by, &RawId::new(raw_id), &cannot_answer());
         }
         can
     }

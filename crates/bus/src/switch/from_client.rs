@@ -14,7 +14,7 @@ use super::client::{CallKey, CallKind, Parcel};
 use super::line::{Digits, Edits, number};
 use super::refusal::Refusal;
 use super::worker::Stage;
-use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
+use super::{ClientId, CloseReason, Output, Switch, WorkerId};
 
 /// So many lines without a single message, and the peer speaks another protocol: more than
 /// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
@@ -25,30 +25,30 @@ const MAX_KEPT_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 1024;
 
 impl Switch {
-    pub(super) fn client_line(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
+    pub(super) fn client_line(&mut self, id: ClientId, line: &[u8]) {
         if !self.clients.contains_key(&id) {
             return;
         }
         self.counters.lines_from_clients += 1;
         self.counters.bytes_from_clients += line.len() as u64;
-        self.client_message(id, line, out);
+        self.client_message(id, line);
     }
 
-    fn client_message(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
+    fn client_message(&mut self, id: ClientId, line: &[u8]) {
         let envelope = match Envelope::read(line) {
             Ok(envelope) => envelope,
             Err(error) => {
                 let refusal = Refusal::bad_line(error.is_parse_error, error.why);
-                return self.bad_client_line(id, line, error, &refusal, out);
+                return self.bad_client_line(id, line, error, &refusal);
             }
         };
         if envelope.meta.is_some()
             && let Some(line) = blanked(line, envelope.meta.of(line))
         {
-            return self.client_message(id, &line, out);
+            return self.client_message(id, &line);
         }
         if is_hello(line, &envelope) {
-            return late_hello(id, line, &envelope, out);
+            return self.late_hello(id, line, &envelope);
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.has_made_sense = true;
@@ -56,32 +56,32 @@ impl Switch {
             MessageKind::Request => {
                 let is_one_too_many = client.n_open >= self.limits.max_open_per_client;
                 client.n_open += 1;
-                self.client_request(id, line, envelope, is_one_too_many, out);
+                self.client_request(id, line, envelope, is_one_too_many);
             }
-            MessageKind::Notification => self.client_notification(id, line, envelope, out),
+            MessageKind::Notification => self.client_notification(id, line, envelope),
             MessageKind::Response | MessageKind::Error => {
-                self.client_answer(id, line, &envelope, out);
+                self.client_answer(id, line, &envelope);
             }
         }
     }
 
-    pub(super) fn client_line_too_long(&mut self, id: ClientId, head: &[u8], out: &mut Out) {
+    /// A client that says hello again, or late, is greeted; its worker does not hear of it.
+    fn late_hello(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
+        if envelope.kind == MessageKind::Request {
+            self.out.push(Output::ToClient { client: id, line: welcome(envelope.id.of(line)) });
+        }
+    }
+
+    pub(super) fn client_line_too_long(&mut self, id: ClientId, head: &[u8]) {
         if !self.clients.contains_key(&id) {
             return;
         }
         self.counters.lines_from_clients += 1;
         let error = beginning_of(head);
-        self.bad_client_line(id, head, error, &Refusal::line_too_long(), out);
+        self.bad_client_line(id, head, error, &Refusal::line_too_long());
     }
 
-    fn bad_client_line(
-        &mut self,
-        id: ClientId,
-        line: &[u8],
-        error: Unreadable,
-        refusal: &Refusal,
-        out: &mut Out,
-    ) {
+    fn bad_client_line(&mut self, id: ClientId, line: &[u8], error: Unreadable, refusal: &Refusal) {
         self.counters.bad_lines_from_clients += 1;
         let raw_id = error.id.of(line);
         // A spoilt answer is still the answer to something that a worker waits for.
@@ -89,13 +89,13 @@ impl Switch {
             && let Some(n) = number(raw_id)
             && self.has_ask(id, n)
         {
-            return self.answer_ask(id, n, &[], None, Some(refusal), out);
+            return self.answer_ask(id, n, &[], None, Some(refusal));
         }
-        out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+        self.out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.n_bad_lines += 1;
         if !client.has_made_sense && client.n_bad_lines >= MAX_LINES_OF_GARBAGE {
-            self.close_client(id, CloseReason::Garbage, out);
+            self.close_client(id, CloseReason::Garbage);
         }
     }
 
@@ -105,7 +105,6 @@ impl Switch {
         line: &[u8],
         envelope: Envelope,
         is_one_too_many: bool,
-        out: &mut Out,
     ) {
         self.counters.requests += 1;
         let kind = kind_of(line, envelope.method);
@@ -117,23 +116,17 @@ impl Switch {
             }
             () => match too_long(&parcel) {
                 Some(refusal) => refusal,
-                None => return self.route(id, parcel, out),
+                None => return self.route(id, parcel),
             },
         };
-        self.refuse(id, &parcel, &refusal, out);
+        self.refuse(id, &parcel, &refusal);
     }
 
-    fn client_notification(
-        &mut self,
-        id: ClientId,
-        line: &[u8],
-        envelope: Envelope,
-        out: &mut Out,
-    ) {
+    fn client_notification(&mut self, id: ClientId, line: &[u8], envelope: Envelope) {
         if envelope.request_id.is_some()
             && is_cancellation(&envelope.method.bytes(line).unwrap_or_default())
         {
-            return self.client_cancels(id, line, &envelope, out);
+            return self.client_cancels(id, line, &envelope);
         }
         if envelope.method.of(line) == b"\"notifications/initialized\""
             && let Some(client) = self.clients.get_mut(&id)
@@ -141,15 +134,15 @@ impl Switch {
             client.initialized =
                 (line.len() <= MAX_KEPT_BYTES).then(|| Bytes::copy_from_slice(line));
         }
-        self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now), out);
+        self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now));
     }
 
     /// A cancellation goes where its request went, with the id that it has there.
-    fn client_cancels(&mut self, id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    fn client_cancels(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.request_id.of(line);
         let calls = self.calls_of_request(id, raw_id);
         if calls.is_empty() {
-            if !self.withdraw(id, raw_id, out) {
+            if !self.withdraw(id, raw_id) {
                 self.counters.undelivered += 1;
             }
             return;
@@ -158,7 +151,7 @@ impl Switch {
             let digits = Digits::of(n);
             let mut edits = Edits::default();
             edits.set(envelope.request_id, digits.as_bytes());
-            out.push(Output::ToWorker { worker, line: edits.apply(line) });
+            self.out.push(Output::ToWorker { worker, line: edits.apply(line) });
         }
     }
 
@@ -177,10 +170,10 @@ impl Switch {
         calls
     }
 
-    fn client_answer(&mut self, id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    fn client_answer(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         match number(envelope.id.of(line)) {
             Some(n) if self.has_ask(id, n) => {
-                self.answer_ask(id, n, line, Some(envelope), None, out);
+                self.answer_ask(id, n, line, Some(envelope), None);
             }
             _ => self.counters.unasked += 1,
         }
@@ -198,7 +191,6 @@ impl Switch {
         line: &[u8],
         envelope: Option<&Envelope>,
         refusal: Option<&Refusal>,
-        out: &mut Out,
     ) {
         let Some(ask) = self.clients.get_mut(&id).and_then(|client| client.asks.remove(&n)) else {
             return;
@@ -217,19 +209,13 @@ impl Switch {
             (None, Some(refusal)) => refusal.to_line(ask.id.as_bytes()),
             (None, None) => return,
         };
-        self.say_to_worker(id, ask.worker, line, out);
+        self.say_to_worker(id, ask.worker, line);
     }
 
     /// Sends; a client that feeds a worker which leaves too much unread is not read on.
-    pub(super) fn say_to_worker(
-        &mut self,
-        client: ClientId,
-        worker: WorkerId,
-        line: Bytes,
-        out: &mut Out,
-    ) {
-        out.push(Output::ToWorker { worker, line });
-        self.feed(client, worker, out);
+    pub(super) fn say_to_worker(&mut self, client: ClientId, worker: WorkerId, line: Bytes) {
+        self.out.push(Output::ToWorker { worker, line });
+        self.feed(client, worker);
     }
 }
 
@@ -249,13 +235,6 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
             id: envelope.id,
             has_method: envelope.method.is_some(),
         },
-    }
-}
-
-/// A client that says hello again, or late, is greeted; its worker does not hear of it.
-fn late_hello(id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
-    if envelope.kind == MessageKind::Request {
-        out.push(Output::ToClient { client: id, line: welcome(envelope.id.of(line)) });
     }
 }
 

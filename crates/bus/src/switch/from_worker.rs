@@ -12,7 +12,7 @@ use super::line::{Digits, Edits, RawId, number, quoted};
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::session::{Place, SessionKey};
 use super::worker::{Call, Stage};
-use super::{ClientId, Out, Output, Switch, WorkerId};
+use super::{ClientId, Output, Switch, WorkerId};
 
 /// Requests of one worker that clients may have open.
 const MAX_ASKS: usize = 1024;
@@ -29,7 +29,7 @@ enum Recipient {
 }
 
 impl Switch {
-    pub(super) fn worker_line(&mut self, from: WorkerId, line: &[u8], out: &mut Out) {
+    pub(super) fn worker_line(&mut self, from: WorkerId, line: &[u8]) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.heard = self.now;
         self.counters.lines_from_workers += 1;
@@ -37,10 +37,10 @@ impl Switch {
         match Envelope::read(line) {
             Ok(envelope) => match envelope.kind {
                 MessageKind::Response | MessageKind::Error => {
-                    self.worker_answer(from, line, &envelope, out);
+                    self.worker_answer(from, line, &envelope);
                 }
-                MessageKind::Notification => self.worker_notification(from, line, &envelope, out),
-                MessageKind::Request => self.worker_request(from, line, &envelope, out),
+                MessageKind::Notification => self.worker_notification(from, line, &envelope),
+                MessageKind::Request => self.worker_request(from, line, &envelope),
             },
             Err(error) => {
                 self.counters.bad_lines_from_workers += 1;
@@ -48,16 +48,16 @@ impl Switch {
                 let raw_id = error.id.of(line);
                 if error.has_method && !raw_id.is_empty() {
                     let refusal = Refusal::bad_line(error.is_parse_error, error.why);
-                    out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                    self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
                 } else if let Some(n) = number(raw_id) {
-                    self.fail_call(from, n, &refusal.of_worker(from), out);
+                    self.fail_call(from, n, &refusal.of_worker(from));
                 }
             }
         }
     }
 
     /// An answer that was too long is still the end of its request.
-    pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &[u8], out: &mut Out) {
+    pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &[u8]) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.heard = self.now;
         self.counters.lines_from_workers += 1;
@@ -66,33 +66,27 @@ impl Switch {
         let (raw_id, refusal) = (found.id.of(head), Refusal::line_too_long().of_worker(from));
         match (number(raw_id), found.has_method, &worker.call_numbers()[..]) {
             (_, true, _) if !raw_id.is_empty() => {
-                out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             }
             (_, true, _) => self.counters.undelivered += 1,
-            (Some(n), false, _) => self.fail_call(from, n, &refusal, out),
+            (Some(n), false, _) => self.fail_call(from, n, &refusal),
             (None, false, []) => {}
-            (None, false, [only]) => self.fail_call(from, *only, &refusal, out),
+            (None, false, [only]) => self.fail_call(from, *only, &refusal),
             // Somebody would wait for ever, and nobody can say who.
-            (None, false, _) => self.worker_stuck(from, "its answer was too long to be read", out),
+            (None, false, _) => self.worker_stuck(from, "its answer was too long to be read"),
         }
     }
 
-    pub(super) fn worker_notification(
-        &mut self,
-        from: WorkerId,
-        line: &[u8],
-        envelope: &Envelope,
-        out: &mut Out,
-    ) {
+    pub(super) fn worker_notification(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         if envelope.request_id.is_some()
             && is_cancellation(&envelope.method.bytes(line).unwrap_or_default())
         {
-            return self.worker_cancels(from, line, envelope, out);
+            return self.worker_cancels(from, line, envelope);
         }
         match self.recipient(from, line, envelope) {
             Recipient::Client(client, session) => {
                 let line = self.for_client(session, line, envelope, None);
-                out.push(Output::ToClient { client, line });
+                self.out.push(Output::ToClient { client, line });
             }
             Recipient::Swallow(_) => self.counters.swallowed += 1,
             Recipient::Early => self.keep_early(from, line, *envelope),
@@ -164,12 +158,12 @@ impl Switch {
         edits.apply(line)
     }
 
-    fn worker_request(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    fn worker_request(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.id.of(line);
         let Some(worker) = self.workers.get(&from) else { return };
         if worker.asks.len() >= MAX_ASKS {
             let refusal = Refusal::overloaded("too many requests of this worker are open");
-            out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+            self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             return;
         }
         let is_stopping = worker.stage == Stage::Stopping;
@@ -177,11 +171,11 @@ impl Switch {
             let message = "no client can be asked: it left, or several share this worker";
             let refusal = Refusal::new(CLIENT_GONE, "no_client", message);
             if !is_stopping {
-                out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                self.out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
             }
             return;
         };
-        if !self.can_be_asked(client_id, from, raw_id, out) {
+        if !self.can_be_asked(client_id, from, raw_id) {
             return;
         }
         let Some(client) = self.clients.get_mut(&client_id) else { return };
@@ -204,7 +198,7 @@ impl Switch {
             }
             _ => self.for_client(session, line, envelope, Some(digits.as_bytes())),
         };
-        out.push(Output::ToClient { client: client_id, line });
+        self.out.push(Output::ToClient { client: client_id, line });
     }
 
     fn whom_to_ask(
@@ -243,7 +237,7 @@ impl Switch {
     }
 
     /// A worker takes a request of its own back.
-    fn worker_cancels(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    fn worker_cancels(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.request_id.of(line);
         let asks = self.workers.get(&from).map(|worker| &worker.asks[..]).unwrap_or_default();
         let ask = asks.iter().find(|(client, n)| {
@@ -257,7 +251,7 @@ impl Switch {
         let digits = Digits::of(n);
         let mut edits = Edits::default();
         edits.set(envelope.request_id, digits.as_bytes());
-        out.push(Output::ToClient { client, line: edits.apply(line) });
+        self.out.push(Output::ToClient { client, line: edits.apply(line) });
     }
 }
 

@@ -13,7 +13,7 @@ use super::hash::Name;
 use super::session::{Place, SessionKey};
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{Out, Output, Switch, WorkerId};
+use super::{Output, Switch, WorkerId};
 
 /// Sessions that a worker may be closing at once. One that answers none of them is not told of
 /// more: what is remembered for it must end somewhere.
@@ -27,7 +27,7 @@ pub(super) struct Closing {
 }
 
 impl Switch {
-    pub(super) fn grace_ended(&mut self, key: SessionKey, out: &mut Out) {
+    pub(super) fn grace_ended(&mut self, key: SessionKey) {
         let now = self.now;
         let grace = self.limits.session_grace;
         let Some(session) = self.sessions.get_mut(key) else { return };
@@ -43,12 +43,12 @@ impl Switch {
         let (at, name) = (session.worker(), session.worker_name.clone());
         self.forget_session(key);
         if let Some(at) = at {
-            self.close_at(at, key, name, out);
+            self.close_at(at, key, name);
         }
     }
 
     /// Tells a worker to close a session that is no longer known.
-    fn close_at(&mut self, at: WorkerId, key: SessionKey, name: Arc<str>, out: &mut Out) {
+    fn close_at(&mut self, at: WorkerId, key: SessionKey, name: Arc<str>) {
         let Some(worker) = self.workers.get_mut(&at) else { return };
         let is_up = worker.stage == Stage::Running;
         if !(is_up && worker.can_close && worker.closing.len() < MAX_CLOSING) {
@@ -61,7 +61,7 @@ impl Switch {
         let line = wire::request_line(&RpcId::number(n), "session/close", &params);
         worker.closing.push(Closing { n, name });
         self.counters.sessions_closed += 1;
-        out.push(Output::ToWorker { worker: at, line: Bytes::from(line) });
+        self.out.push(Output::ToWorker { worker: at, line: Bytes::from(line) });
     }
 
     /// The worker has answered; whether it was asked.

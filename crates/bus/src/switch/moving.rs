@@ -12,24 +12,18 @@ use super::client::{CallKind, Parcel};
 use super::hash::Name;
 use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
-use super::{ClientId, Out, Switch};
+use super::{ClientId, Switch};
 
 impl Switch {
-    pub(super) fn start_move(
-        &mut self,
-        client: ClientId,
-        key: SessionKey,
-        parcel: Parcel<'_>,
-        out: &mut Out,
-    ) {
+    pub(super) fn start_move(&mut self, client: ClientId, key: SessionKey, parcel: Parcel<'_>) {
         let Some(session) = self.sessions.get(key) else { return };
         let (pool, name, own_name) =
             (session.pool, session.name.clone(), session.worker_name.clone());
         let params = session.load.as_deref().and_then(|load| Self::params_for(load, &own_name));
-        let to = match self.choose(client, pool, true, out) {
+        let to = match self.choose(client, pool, true) {
             Choice::Worker(worker) => worker,
-            Choice::Wait => return self.wait_for_worker(client, pool, parcel, out),
-            Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal, out),
+            Choice::Wait => return self.wait_for_worker(client, pool, parcel),
+            Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal),
         };
         let used_for =
             self.workers.get(&to).and_then(|worker| worker.sessions.get(own_name.as_bytes()));
@@ -37,7 +31,7 @@ impl Switch {
         let load = params.filter(|_| !is_name_taken).and_then(|params| self.load_parcel(&params));
         let Some(mut load) = load else {
             let refusal = self.pool_refusal(pool, Refusal::session_lost(&name));
-            return self.refuse(client, &parcel, &refusal, out);
+            return self.refuse(client, &parcel, &refusal);
         };
         load.session = Some(key);
         if let Some(worker) = self.workers.get_mut(&to) {
@@ -46,8 +40,8 @@ impl Switch {
         if let Some(session) = self.sessions.get_mut(key) {
             session.place = Place::Moving { to, held: VecDeque::new() };
         }
-        self.hold_for_move(client, key, parcel, out);
-        self.send(client, to, load, out);
+        self.hold_for_move(client, key, parcel);
+        self.send(client, to, load);
     }
 
     fn load_parcel(&self, params: &str) -> Option<Parcel<'static>> {
@@ -62,13 +56,12 @@ impl Switch {
         client: ClientId,
         key: SessionKey,
         mut parcel: Parcel<'_>,
-        out: &mut Out,
     ) {
         let max_held = self.limits.client_queue.full;
         let Some(known) = self.clients.get_mut(&client) else { return };
         if known.n_held_bytes + parcel.line.len() > max_held {
             let refusal = Refusal::overloaded("too much waits for the session to be moved");
-            return self.refuse(client, &parcel, &refusal, out);
+            return self.refuse(client, &parcel, &refusal);
         }
         let session = self.sessions.get_mut(key);
         let Some(Place::Moving { held, .. }) = session.map(|session| &mut session.place) else {
@@ -79,26 +72,26 @@ impl Switch {
         held.push_back((client, parcel.detached()));
     }
 
-    pub(super) fn move_answered(&mut self, key: SessionKey, is_ok: bool, out: &mut Out) {
+    pub(super) fn move_answered(&mut self, key: SessionKey, is_ok: bool) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if !is_ok {
             session.load = None;
             let refusal = Refusal::session_lost(&session.name);
             let refusal = self.pool_refusal_of(key, refusal);
-            return self.move_failed(key, &refusal, out);
+            return self.move_failed(key, &refusal);
         }
         let Place::Moving { to, .. } = session.place else { return };
         self.counters.sessions_moved += 1;
         self.end_grace(key);
         for (client, parcel) in self.end_move(key, Place::At(to)) {
             if self.clients.contains_key(&client) {
-                self.send(client, to, parcel, out);
+                self.send(client, to, parcel);
             }
         }
     }
 
     /// The session stays lost, and everybody who waited for it is told.
-    pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal, out: &mut Out) {
+    pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if !matches!(session.place, Place::Moving { .. }) {
             return;
@@ -108,7 +101,7 @@ impl Switch {
         session.n_calls = 0;
         self.counters.sessions_lost += 1;
         for (client, parcel) in self.end_move(key, Place::Lost) {
-            self.refuse(client, &parcel, refusal, out);
+            self.refuse(client, &parcel, refusal);
         }
     }
 

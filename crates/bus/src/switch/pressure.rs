@@ -4,21 +4,21 @@
 
 use super::refusal::Refusal;
 use super::timers::Timer;
-use super::{ClientId, CloseReason, Level, Out, Output, Switch, WorkerId};
+use super::{ClientId, CloseReason, Level, Output, Switch, WorkerId};
 
 impl Switch {
-    pub(super) fn worker_level(&mut self, id: WorkerId, level: Level, out: &mut Out) {
+    pub(super) fn worker_level(&mut self, id: WorkerId, level: Level) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.level = level;
         if level == Level::Low {
             for client in std::mem::take(&mut worker.pausing) {
-                self.no_longer_feeds(client, id, out);
+                self.no_longer_feeds(client, id);
             }
         }
     }
 
     /// After a client sent something to a worker: it is not read on if that has enough.
-    pub(super) fn feed(&mut self, client_id: ClientId, worker_id: WorkerId, out: &mut Out) {
+    pub(super) fn feed(&mut self, client_id: ClientId, worker_id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&worker_id) else { return };
         if worker.level == Level::Low || worker.pausing.contains(&client_id) {
             return;
@@ -29,20 +29,20 @@ impl Switch {
         client.paused_for.push(worker_id);
         if !was_paused {
             self.counters.pauses += 1;
-            out.push(Output::PauseClient { client: client_id });
+            self.out.push(Output::PauseClient { client: client_id });
         }
     }
 
-    pub(super) fn no_longer_feeds(&mut self, id: ClientId, worker: WorkerId, out: &mut Out) {
+    pub(super) fn no_longer_feeds(&mut self, id: ClientId, worker: WorkerId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let was_paused = client.is_paused();
         client.paused_for.retain(|paused_for| *paused_for != worker);
         if was_paused && !client.is_paused() {
-            out.push(Output::ResumeClient { client: id });
+            self.out.push(Output::ResumeClient { client: id });
         }
     }
 
-    pub(super) fn client_level(&mut self, id: ClientId, level: Level, out: &mut Out) {
+    pub(super) fn client_level(&mut self, id: ClientId, level: Level) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let was_paused = client.is_paused();
         client.level = level;
@@ -51,15 +51,15 @@ impl Switch {
         match (was_paused, is_paused) {
             (false, true) => {
                 self.counters.pauses += 1;
-                out.push(Output::PauseClient { client: id });
+                self.out.push(Output::PauseClient { client: id });
             }
-            (true, false) => out.push(Output::ResumeClient { client: id }),
+            (true, false) => self.out.push(Output::ResumeClient { client: id }),
             _ => {}
         }
         if level == Level::Low {
             client.slow_since = None;
             for worker in workers {
-                self.resume_worker_of(id, worker, out);
+                self.resume_worker_of(id, worker);
             }
             return;
         }
@@ -76,51 +76,51 @@ impl Switch {
                 is_fed_by_others = true;
             } else if worker.paused_for.is_none() {
                 worker.paused_for = Some(id);
-                out.push(Output::PauseWorker { worker: worker_id });
+                self.out.push(Output::PauseWorker { worker: worker_id });
             }
         }
         if level == Level::Full && is_fed_by_others {
-            self.evict(id, out);
+            self.evict(id);
         }
     }
 
-    pub(super) fn resume_worker_of(&mut self, client: ClientId, id: WorkerId, out: &mut Out) {
+    pub(super) fn resume_worker_of(&mut self, client: ClientId, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         if worker.paused_for == Some(client) {
             worker.paused_for = None;
-            out.push(Output::ResumeWorker { worker: id });
+            self.out.push(Output::ResumeWorker { worker: id });
         }
     }
 
     /// A worker that was not read for the sake of its only client has got another.
-    pub(super) fn serves_another(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn serves_another(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let Some(slow) = worker.paused_for else { return };
         if worker.clients.len() < 2 {
             return;
         }
         worker.paused_for = None;
-        out.push(Output::ResumeWorker { worker: id });
+        self.out.push(Output::ResumeWorker { worker: id });
         if self.clients.get(&slow).is_some_and(|client| client.level == Level::Full) {
-            self.evict(slow, out);
+            self.evict(slow);
         }
     }
 
-    pub(super) fn slow_client(&mut self, id: ClientId, out: &mut Out) {
+    pub(super) fn slow_client(&mut self, id: ClientId) {
         let Some(after) = self.limits.slow_client_after else { return };
         let Some(since) = self.clients.get(&id).and_then(|client| client.slow_since) else {
             return;
         };
         match since.after(after) {
-            due if due <= self.now => self.evict(id, out),
+            due if due <= self.now => self.evict(id),
             due => self.set_timer(due, Timer::SlowClient(id)),
         }
     }
 
-    fn evict(&mut self, id: ClientId, out: &mut Out) {
+    fn evict(&mut self, id: ClientId) {
         self.counters.clients_evicted += 1;
         let refusal = Refusal::overloaded("this client leaves too much unread and is closed");
-        out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
-        self.close_client(id, CloseReason::SlowReader, out);
+        self.out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
+        self.close_client(id, CloseReason::SlowReader);
     }
 }

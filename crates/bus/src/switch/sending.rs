@@ -14,7 +14,7 @@ use super::refusal::Refusal;
 use super::session::{Place, Session, SessionKey};
 use super::timers::Timer;
 use super::worker::{Call, Stage};
-use super::{ClientId, Level, Out, Output, Switch, WorkerId};
+use super::{ClientId, Level, Output, Switch, WorkerId};
 
 /// Params that are larger are not kept, so that such a session cannot be moved: thousands of
 /// sessions may be kept, and a list of MCP servers is a few hundred bytes.
@@ -23,30 +23,30 @@ const MAX_LOAD_PARAMS: usize = 64 << 10;
 impl Switch {
     /// Brings a message to a worker, behind the client's `initialize` if the worker has not
     /// yet answered it.
-    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel<'_>, out: &mut Out) {
+    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel<'_>) {
         let Some(worker) = self.workers.get(&to).filter(|worker| worker.stage != Stage::Stopping)
         else {
             let refusal = Refusal::worker_lost("it is stopping").of_worker(to);
-            return self.refuse(id, &parcel, &refusal, out);
+            return self.refuse(id, &parcel, &refusal);
         };
         if worker.level == Level::Full {
             let refusal = Refusal::overloaded("the worker leaves too much unread");
             let refusal = self.pool_refusal(worker.pool, refusal.of_worker(to));
-            return self.refuse(id, &parcel, &refusal, out);
+            return self.refuse(id, &parcel, &refusal);
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         let is_held = match client.link(to).map(|link| link.is_opening) {
             Some(is_opening) => is_opening,
-            None => self.attach(id, to, parcel.kind, out),
+            None => self.attach(id, to, parcel.kind),
         };
         if !is_held {
-            return self.transmit(id, to, &parcel, out);
+            return self.transmit(id, to, &parcel);
         }
         let max_held = self.limits.client_queue.full;
         let Some(client) = self.clients.get_mut(&id) else { return };
         if client.n_held_bytes + parcel.line.len() > max_held {
             let refusal = Refusal::overloaded("too much waits for the worker to be initialised");
-            return self.refuse(id, &parcel, &refusal.of_worker(to), out);
+            return self.refuse(id, &parcel, &refusal.of_worker(to));
         }
         client.n_held_bytes += parcel.line.len();
         if let Some(link) = client.link(to) {
@@ -55,7 +55,7 @@ impl Switch {
     }
 
     /// Makes a worker serve a client. Whether it must answer the client's `initialize` first.
-    fn attach(&mut self, id: ClientId, to: WorkerId, first: CallKind, out: &mut Out) -> bool {
+    fn attach(&mut self, id: ClientId, to: WorkerId, first: CallKind) -> bool {
         let (Some(client), Some(worker)) = (self.clients.get_mut(&id), self.workers.get_mut(&to))
         else {
             return false;
@@ -75,12 +75,12 @@ impl Switch {
         });
         worker.clients.push(id);
         worker.has_served = true;
-        self.serves_another(to, out);
+        self.serves_another(to);
         let Some(line) = initialize else { return false };
         match Envelope::read(&line) {
             Ok(envelope) => {
                 let parcel = Parcel::new(&*line, envelope, CallKind::Replay, self.now);
-                self.transmit(id, to, &parcel, out);
+                self.transmit(id, to, &parcel);
                 true
             }
             // It was read before.
@@ -89,12 +89,12 @@ impl Switch {
     }
 
     /// Makes a worker the one that gets a client's requests without a session.
-    pub(super) fn make_home(&mut self, id: ClientId, home: WorkerId, out: &mut Out) {
+    pub(super) fn make_home(&mut self, id: ClientId, home: WorkerId) {
         let Some(pool) = self.workers.get(&home).map(|worker| worker.pool) else { return };
         let is_linked = self.clients.get_mut(&id).is_some_and(|c| c.link(home).is_some());
         if !is_linked {
             // Its `initialize` comes first in any case; if this is it, nothing is replayed.
-            self.attach(id, home, CallKind::Plain, out);
+            self.attach(id, home, CallKind::Plain);
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         for link in client.links.iter_mut().filter(|link| link.pool == pool) {
@@ -103,7 +103,7 @@ impl Switch {
     }
 
     /// The worker has answered the client's `initialize`: lets through what was held.
-    pub(super) fn link_opened(&mut self, id: ClientId, to: WorkerId, out: &mut Out) {
+    pub(super) fn link_opened(&mut self, id: ClientId, to: WorkerId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let initialized = client.initialized.clone();
         let Some(link) = client.link(to) else { return };
@@ -112,19 +112,19 @@ impl Switch {
         client.release(&held);
         if let Some(line) = initialized {
             let line = Edits::default().apply(&line);
-            out.push(Output::ToWorker { worker: to, line });
+            self.out.push(Output::ToWorker { worker: to, line });
         }
         for parcel in held {
-            self.send(id, to, parcel, out);
+            self.send(id, to, parcel);
         }
     }
 
-    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>, out: &mut Out) {
+    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) {
         let session = parcel.session.and_then(|key| self.sessions.get(key));
         // It may have been forgotten while the message was held.
         if parcel.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
             let refusal = Refusal::new(codes::NOT_FOUND, "session_lost", "the session is gone");
-            return self.refuse(id, parcel, &refusal.of_worker(to), out);
+            return self.refuse(id, parcel, &refusal.of_worker(to));
         }
         let alias = session.filter(|session| session.has_alias());
         let alias = alias.map(|session| (quoted(&session.worker_name), session.name.clone()));
@@ -151,7 +151,7 @@ impl Switch {
             self.maybe_done(id);
         }
         let line = edits.apply(line);
-        self.say_to_worker(id, to, line, out);
+        self.say_to_worker(id, to, line);
     }
 
     /// What another worker would need to load the session, if workers of this pool can.
@@ -275,17 +275,11 @@ impl Switch {
     }
 
     /// Answers a request of a client with an error of our own.
-    pub(super) fn answer_refused(
-        &mut self,
-        id: ClientId,
-        raw_id: &[u8],
-        refusal: &Refusal,
-        out: &mut Out,
-    ) {
+    pub(super) fn answer_refused(&mut self, id: ClientId, raw_id: &[u8], refusal: &Refusal) {
         if self.clients.contains_key(&id) {
             self.count_answer(id);
             self.counters.answered_by_switch += 1;
-            out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+            self.out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
         }
     }
 

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
 use super::worker::{Stage, Worker};
-use super::{Millis, Out, Output, PoolPlan, Restart, StopHow, Switch, WorkerId};
+use super::{Millis, Output, PoolPlan, Restart, StopHow, Switch, WorkerId};
 
 impl Switch {
     pub(super) fn add_pool(&mut self, plan: PoolPlan) -> PoolId {
@@ -22,7 +22,7 @@ impl Switch {
         id
     }
 
-    pub(super) fn start_worker(&mut self, id: PoolId, slot: u32, out: &mut Out) {
+    pub(super) fn start_worker(&mut self, id: PoolId, slot: u32) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         self.n_workers += 1;
         let worker = WorkerId(self.n_workers);
@@ -33,13 +33,13 @@ impl Switch {
             pool.circuit = Circuit::Probing(Some(worker));
         }
         self.counters.worker_starts += 1;
-        out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
+        self.out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
         let timeouts = Timeouts::new(&pool.plan);
         let state = Worker::new(worker, id, slot, timeouts, self.names, self.now);
         self.workers.insert(worker, state);
     }
 
-    pub(super) fn worker_runs(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn worker_runs(&mut self, id: WorkerId) {
         let now = self.now;
         let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Starting) else {
             return;
@@ -56,11 +56,11 @@ impl Switch {
         }
         self.set_idle_timer(pool_id);
         self.retries.push(pool_id);
-        self.replace_next(pool_id, out);
+        self.replace_next(pool_id);
     }
 
     /// The worker has answered or lived for long: a pool on probation works again.
-    pub(super) fn worker_proved(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn worker_proved(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_proved = true;
         let (pool_id, slot) = (worker.pool, worker.slot);
@@ -73,22 +73,16 @@ impl Switch {
         if pool.circuit == Circuit::Probing(Some(id)) {
             pool.circuit = Circuit::Closed;
             pool.deaths.clear();
-            self.refill(pool_id, out);
+            self.refill(pool_id);
         }
     }
 
-    pub(super) fn worker_gone(
-        &mut self,
-        id: WorkerId,
-        is_success: bool,
-        status: &str,
-        out: &mut Out,
-    ) {
+    pub(super) fn worker_gone(&mut self, id: WorkerId, is_success: bool, status: &str) {
         let Some(worker) = self.workers.get(&id) else { return };
         let (pool_id, slot, is_retired) = (worker.pool, worker.slot, worker.is_retired);
         let fault = worker.fault;
         let why = fault.map_or_else(|| status.to_owned(), |fault| format!("{fault} ({status})"));
-        self.lose_worker(id, &why, out);
+        self.lose_worker(id, &why);
         let Some(pool) = self.pools.get_mut(&pool_id) else { return };
         pool.replacing.retain(|other| *other != id);
         let was_probe = pool.circuit == Circuit::Probing(Some(id));
@@ -102,20 +96,20 @@ impl Switch {
             self.counters.worker_deaths += 1;
             self.after_death(pool_id, slot, is_success && fault.is_none(), was_probe, &why);
         }
-        self.pool_shrank(pool_id, out);
+        self.pool_shrank(pool_id);
     }
 
     /// After a worker of a pool has ended: its place, its successor, or the pool itself.
-    pub(super) fn pool_shrank(&mut self, id: PoolId, out: &mut Out) {
+    pub(super) fn pool_shrank(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.resize();
         if pool.mode == Mode::Removed && pool.n_workers() == 0 {
-            self.refuse_waiting(id, &Refusal::no_route("the pool was removed"), out);
+            self.refuse_waiting(id, &Refusal::no_route("the pool was removed"));
             self.pools.remove(&id);
             return;
         }
-        self.refill(id, out);
-        self.replace_next(id, out);
+        self.refill(id);
+        self.replace_next(id);
     }
 
     fn after_death(&mut self, id: PoolId, slot: u32, is_success: bool, was_probe: bool, why: &str) {
@@ -165,12 +159,12 @@ impl Switch {
     }
 
     /// Starts what the pool is to keep.
-    pub(super) fn refill(&mut self, id: PoolId, out: &mut Out) {
+    pub(super) fn refill(&mut self, id: PoolId) {
         loop {
             let Some(pool) = self.pools.get(&id) else { return };
             let n_seats = pool.usable().iter().filter(|slot| slot.seat != Seat::Vacant).count();
             let n_wanted = pool.floor().max(usize::from(!pool.waiting.is_empty()));
-            if n_seats >= n_wanted || !self.start_one(id, false, out) {
+            if n_seats >= n_wanted || !self.start_one(id, false) {
                 break;
             }
         }
@@ -180,38 +174,38 @@ impl Switch {
     }
 
     /// Lets a worker end its requests, then stops it; not its failure.
-    pub(super) fn retire(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn retire(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_retired = worker.fault.is_none();
         match worker.stage {
-            Stage::Starting => self.stop(id, StopHow::AtOnce, out),
+            Stage::Starting => self.stop(id, StopHow::AtOnce),
             Stage::Running => {
                 let timeout = self.pools.get(&worker.pool).map_or(0, |p| p.plan.drain_timeout);
                 let until = self.now.after(timeout);
                 worker.stage = Stage::Draining { until };
                 self.set_timer(until, Timer::Drain(id));
-                self.stop_if_drained(id, out);
+                self.stop_if_drained(id);
             }
             Stage::Draining { .. } | Stage::Stopping => {}
         }
     }
 
-    pub(super) fn stop_if_drained(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn stop_if_drained(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
         if matches!(worker.stage, Stage::Draining { .. }) && worker.calls.is_empty() {
-            self.stop(id, StopHow::Gently, out);
+            self.stop(id, StopHow::Gently);
         }
     }
 
-    pub(super) fn drain_timed_out(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn drain_timed_out(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(&id) else { return };
         if !matches!(worker.stage, Stage::Draining { until } if until <= self.now) {
             return;
         }
         let refusal = Refusal::worker_lost("it is stopped and its time to drain is over");
         let refusal = self.pool_refusal(worker.pool, refusal.of_worker(id));
-        self.stop(id, StopHow::Gently, out);
-        self.fail_calls(id, &refusal, out);
+        self.stop(id, StopHow::Gently);
+        self.fail_calls(id, &refusal);
     }
 
     /// Nothing new goes to a worker that cannot answer; what it has is failed by its exit, which
@@ -224,24 +218,24 @@ impl Switch {
     }
 
     /// Ends a worker that does not do its part.
-    pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str, out: &mut Out) {
+    pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str) {
         let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != Stage::Stopping) else {
             return;
         };
         worker.fault.get_or_insert(fault);
         let pool = worker.pool;
         let refusal = self.pool_refusal(pool, Refusal::worker_lost(fault).of_worker(id));
-        self.stop(id, StopHow::AtOnce, out);
-        self.fail_calls(id, &refusal, out);
+        self.stop(id, StopHow::AtOnce);
+        self.fail_calls(id, &refusal);
     }
 
-    fn stop(&mut self, id: WorkerId, how: StopHow, out: &mut Out) {
+    fn stop(&mut self, id: WorkerId, how: StopHow) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.stage = Stage::Stopping;
-        out.push(Output::StopWorker { worker: id, how });
+        self.out.push(Output::StopWorker { worker: id, how });
         // Nothing is written to it any more, so nobody feeds it.
         for client in std::mem::take(&mut worker.pausing) {
-            self.no_longer_feeds(client, id, out);
+            self.no_longer_feeds(client, id);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::pool::{Pool, PoolId};
 use super::refusal::Refusal;
 use super::timers::Timer;
 use super::worker::{Call, Worker};
-use super::{ClientId, Millis, Out, Output, PoolPlan, Switch, WorkerId};
+use super::{ClientId, Millis, Output, PoolPlan, Switch, WorkerId};
 
 /// How long requests may take, counted from when they came.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl Switch {
     }
 
     /// Ends the requests of a pool that took too long.
-    pub(super) fn sweep(&mut self, id: PoolId, out: &mut Out) {
+    pub(super) fn sweep(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.sweep_at = None;
         let timeouts = Timeouts::new(&pool.plan);
@@ -66,15 +66,15 @@ impl Switch {
         for (client, parcel, limit) in self.take_overdue(id, timeouts) {
             self.counters.timed_out += 1;
             let refusal = self.pool_refusal(id, Refusal::timed_out(limit));
-            self.refuse(client, &parcel, &refusal, out);
+            self.refuse(client, &parcel, &refusal);
         }
         for worker in workers {
             for (n, limit) in self.overdue(worker, timeouts) {
                 self.counters.timed_out += 1;
                 let line = cancel_request(Digits::of(n).as_bytes());
-                out.push(Output::ToWorker { worker, line });
+                self.out.push(Output::ToWorker { worker, line });
                 let refusal = self.pool_refusal(id, Refusal::timed_out(limit));
-                self.time_out(CallKey { worker, n }, &refusal.of_worker(worker), out);
+                self.time_out(CallKey { worker, n }, &refusal.of_worker(worker));
             }
         }
         self.set_next_sweep(id);
@@ -93,14 +93,14 @@ impl Switch {
         overdue
     }
 
-    fn time_out(&mut self, key: CallKey, refusal: &Refusal, out: &mut Out) {
+    fn time_out(&mut self, key: CallKey, refusal: &Refusal) {
         let call = self.workers.get(&key.worker).and_then(|worker| worker.calls.get(&key.n));
         let asker = call.and_then(|call| Some((call.client?, call.id.clone())));
         match asker {
             Some((client, id)) if self.leave_open(key) => {
-                self.answer_refused(client, id.as_bytes(), refusal, out);
+                self.answer_refused(client, id.as_bytes(), refusal);
             }
-            _ => self.fail_call(key.worker, key.n, refusal, out),
+            _ => self.fail_call(key.worker, key.n, refusal),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::pool::{Circuit, Pool, PoolId, Seat};
 use super::session::SessionKey;
-use super::{ClientId, Millis, Out, Switch, WorkerId};
+use super::{ClientId, Millis, Switch, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
@@ -32,31 +32,31 @@ impl Switch {
         self.timers.insert((at, timer));
     }
 
-    pub(super) fn time_passed(&mut self, out: &mut Out) {
+    pub(super) fn time_passed(&mut self) {
         // What is set meanwhile and due at once waits for the next call: no endless loop.
         let later = self.timers.split_off(&(self.now.after(1), Timer::Refill(PoolId(0))));
         let due = std::mem::replace(&mut self.timers, later);
         for (_, timer) in due {
-            self.fire(timer, out);
+            self.fire(timer);
         }
     }
 
-    fn fire(&mut self, timer: Timer, out: &mut Out) {
+    fn fire(&mut self, timer: Timer) {
         match timer {
-            Timer::Refill(pool) => self.backoff_ended(pool, out),
-            Timer::Circuit(pool) => self.cool_down_ended(pool, out),
-            Timer::Sweep(pool) => self.sweep(pool, out),
-            Timer::Idle(pool) => self.stop_idle(pool, out),
-            Timer::Stable(worker) => self.worker_proved(worker, out),
-            Timer::Ping(worker) => self.ping(worker, out),
-            Timer::Drain(worker) => self.drain_timed_out(worker, out),
-            Timer::Grace(session) => self.grace_ended(session, out),
-            Timer::SlowClient(client) => self.slow_client(client, out),
-            Timer::Finish(client) => self.finish_timed_out(client, out),
+            Timer::Refill(pool) => self.backoff_ended(pool),
+            Timer::Circuit(pool) => self.cool_down_ended(pool),
+            Timer::Sweep(pool) => self.sweep(pool),
+            Timer::Idle(pool) => self.stop_idle(pool),
+            Timer::Stable(worker) => self.worker_proved(worker),
+            Timer::Ping(worker) => self.ping(worker),
+            Timer::Drain(worker) => self.drain_timed_out(worker),
+            Timer::Grace(session) => self.grace_ended(session),
+            Timer::SlowClient(client) => self.slow_client(client),
+            Timer::Finish(client) => self.finish_timed_out(client),
         }
     }
 
-    fn backoff_ended(&mut self, id: PoolId, out: &mut Out) {
+    fn backoff_ended(&mut self, id: PoolId) {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return };
         for slot in &mut pool.slots {
@@ -64,10 +64,10 @@ impl Switch {
                 slot.seat = Seat::Vacant;
             }
         }
-        self.refill(id, out);
+        self.refill(id);
     }
 
-    fn cool_down_ended(&mut self, id: PoolId, out: &mut Out) {
+    fn cool_down_ended(&mut self, id: PoolId) {
         let now = self.now;
         let is_over = |pool: &Pool| matches!(pool.circuit, Circuit::Open { until } if until <= now);
         let Some(pool) = self.pools.get_mut(&id).filter(|pool| is_over(pool)) else { return };
@@ -77,6 +77,6 @@ impl Switch {
                 slot.seat = Seat::Vacant;
             }
         }
-        self.refill(id, out);
+        self.refill(id);
     }
 }

@@ -6,10 +6,10 @@ use wire::RpcId;
 use super::pool::PoolId;
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{Out, Output, Start, Switch, WorkerId};
+use super::{Output, Start, Switch, WorkerId};
 
 impl Switch {
-    pub(super) fn ping(&mut self, id: WorkerId, out: &mut Out) {
+    pub(super) fn ping(&mut self, id: WorkerId) {
         let now = self.now;
         let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Running) else {
             return;
@@ -21,7 +21,7 @@ impl Switch {
         if let Some(pinged) = worker.pinged.take()
             && worker.heard < pinged
         {
-            return self.worker_stuck(id, "it does not answer a ping", out);
+            return self.worker_stuck(id, "it does not answer a ping");
         }
         let due = worker.heard.after(ping.interval);
         if due > now {
@@ -32,17 +32,17 @@ impl Switch {
         worker.ping = worker.n_called;
         let n = worker.ping;
         let line = wire::request_line(&RpcId::number(n), &ping.method, "{}");
-        out.push(Output::ToWorker { worker: id, line: Bytes::from(line) });
+        self.out.push(Output::ToWorker { worker: id, line: Bytes::from(line) });
         self.set_timer(now.after(ping.timeout), Timer::Ping(id));
     }
 
-    pub(super) fn worker_memory(&mut self, id: WorkerId, n_bytes: u64, out: &mut Out) {
+    pub(super) fn worker_memory(&mut self, id: WorkerId, n_bytes: u64) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.n_memory_bytes = n_bytes;
         let limit = self.pools.get(&worker.pool).and_then(|pool| pool.plan.max_memory_bytes);
         if worker.stage == Stage::Running && limit.is_some_and(|limit| n_bytes > limit) {
             worker.fault = Some("it used more memory than allowed");
-            self.retire(id, out);
+            self.retire(id);
         }
     }
 
@@ -55,7 +55,7 @@ impl Switch {
         }
     }
 
-    pub(super) fn stop_idle(&mut self, id: PoolId, out: &mut Out) {
+    pub(super) fn stop_idle(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         let Some(idle_stop) = pool.plan.idle_stop else { return };
         let (mut idle, mut n_busy) = (Vec::new(), 0);
@@ -75,7 +75,7 @@ impl Switch {
         }
         let n_kept = pool.floor().saturating_sub(n_busy);
         for worker in idle.into_iter().skip(n_kept).rev() {
-            self.retire(worker, out);
+            self.retire(worker);
         }
         if self.pools.get(&id).is_some_and(|pool| pool.n_workers() > 0) {
             self.set_idle_timer(id);

@@ -11,24 +11,18 @@ use super::pool::PoolId;
 use super::refusal::Refusal;
 use super::session::Place;
 use super::timeouts::Timeouts;
-use super::{ClientId, Out, Switch};
+use super::{ClientId, Switch};
 
 impl Switch {
-    pub(super) fn wait_for_worker(
-        &mut self,
-        client: ClientId,
-        id: PoolId,
-        parcel: Parcel<'_>,
-        out: &mut Out,
-    ) {
+    pub(super) fn wait_for_worker(&mut self, client: ClientId, id: PoolId, parcel: Parcel<'_>) {
         let max_bytes = self.limits.worker_queue.full;
         let Some(pool) = self.pools.get_mut(&id) else {
-            return self.refuse(client, &parcel, &Refusal::no_route("the pool is gone"), out);
+            return self.refuse(client, &parcel, &Refusal::no_route("the pool is gone"));
         };
         if pool.n_waiting_bytes + parcel.line.len() > max_bytes {
             let refusal = Refusal::overloaded("too much waits for a worker to start");
             let refusal = refusal.of_pool(&pool.plan.name);
-            return self.refuse(client, &parcel, &refusal, out);
+            return self.refuse(client, &parcel, &refusal);
         }
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.n_waiting += 1;
@@ -51,19 +45,19 @@ impl Switch {
     }
 
     /// Routes again what waits for the pools for which something has changed.
-    pub(super) fn retry_waiting(&mut self, out: &mut Out) {
+    pub(super) fn retry_waiting(&mut self) {
         while let Some(id) = self.retries.pop() {
             for (client, parcel) in self.take_waiting(id) {
                 if self.clients.contains_key(&client) {
-                    self.route(client, parcel, out);
+                    self.route(client, parcel);
                 }
             }
         }
     }
 
-    pub(super) fn refuse_waiting(&mut self, id: PoolId, refusal: &Refusal, out: &mut Out) {
+    pub(super) fn refuse_waiting(&mut self, id: PoolId, refusal: &Refusal) {
         for (client, parcel) in self.take_waiting(id) {
-            self.refuse(client, &parcel, refusal, out);
+            self.refuse(client, &parcel, refusal);
         }
     }
 
@@ -88,9 +82,9 @@ impl Switch {
     }
 
     /// Answers a request that has not yet reached a worker as cancelled. Whether there was one.
-    pub(super) fn withdraw(&mut self, client: ClientId, raw_id: &[u8], out: &mut Out) -> bool {
+    pub(super) fn withdraw(&mut self, client: ClientId, raw_id: &[u8]) -> bool {
         let Some(parcel) = self.find_unsent(client, raw_id) else { return false };
-        self.refuse(client, &parcel, &Refusal::cancelled(), out);
+        self.refuse(client, &parcel, &Refusal::cancelled());
         true
     }
 
@@ -129,22 +123,16 @@ impl Switch {
     }
 
     /// Tells the fan, the move or the client of a message that it goes nowhere.
-    pub(super) fn refuse(
-        &mut self,
-        client: ClientId,
-        parcel: &Parcel<'_>,
-        refusal: &Refusal,
-        out: &mut Out,
-    ) {
+    pub(super) fn refuse(&mut self, client: ClientId, parcel: &Parcel<'_>, refusal: &Refusal) {
         if !parcel.is_clients() {
             self.maybe_done(client);
         }
         match parcel.kind {
             _ if !parcel.is_request() => self.counters.undelivered += 1,
-            CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal, out),
+            CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal),
             CallKind::Move => {
                 if let Some(session) = parcel.session {
-                    self.move_failed(session, refusal, out);
+                    self.move_failed(session, refusal);
                 }
             }
             _ => {
@@ -153,7 +141,7 @@ impl Switch {
                 {
                     self.forget_unused(session);
                 }
-                self.answer_refused(client, parcel.raw_id(), refusal, out);
+                self.answer_refused(client, parcel.raw_id(), refusal);
             }
         }
     }
