@@ -8,9 +8,8 @@
 //! | file | owns |
 //! |---|---|
 //! | `options` | the command line |
-//! | `lines`, `rpc`, `outbox`, `calls` | the transport |
-//! | `connection`, `dispatch`, `methods` | one connection and what a client may call |
-//! | `session`, `settings`, `store` | sessions and their memory |
+//! | `connection`, `calls`, `dispatch`, `methods` | one connection and what a client may call |
+//! | `session`, `settings` | sessions and their memory |
 //! | `turn`, `content`, `script`, `commands` | one prompt and what it may ask for |
 
 mod calls;
@@ -18,26 +17,21 @@ mod commands;
 mod connection;
 mod content;
 mod dispatch;
-mod lines;
 mod methods;
 mod options;
-mod outbox;
-mod rpc;
 mod script;
 mod session;
 mod settings;
-mod store;
 mod turn;
 
 pub use options::{IdStyle, Offers, Options, USAGE};
 pub use settings::choices;
 
-use connection::{Connection, Order};
-use lines::{Lines, MAX_LINE_BYTES};
+use connection::{Connection, MAX_FRAMES, Order};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -47,8 +41,6 @@ const TURNS_GRACE: Duration = Duration::from_millis(500);
 // What was said before the end is still delivered to a client that reads, and a client that
 // stopped reading does not keep us alive.
 const FLUSH_GRACE: Duration = Duration::from_secs(1);
-
-const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 // Orders end the connection or its reading, so there are never many.
 const MAX_ORDERS: usize = 8;
@@ -92,16 +84,15 @@ where
     commands::flood_stderr(options.stderr_flood_bytes).await;
     tokio::time::sleep(options.slow_start).await;
 
-    let (outbox, writer) = outbox::outbox();
-    let mut writer = task::spawn(writer.run(output));
+    let (frame_sender, frames) = mpsc::channel(MAX_FRAMES);
+    let mut writer = task::spawn(connection::write_frames(frames, output));
     let (order_sender, mut orders) = mpsc::channel(MAX_ORDERS);
     let ignores_eof = options.ignores_eof;
-    let connection = Arc::new(Connection::new(options, outbox, order_sender));
+    let connection = Arc::new(Connection::new(options, frame_sender, order_sender));
     let mut turns = JoinSet::new();
 
     let ending = {
-        let lines = Lines::new(BufReader::with_capacity(READ_BUFFER_BYTES, input), MAX_LINE_BYTES);
-        let mut reading = std::pin::pin!(dispatch::read_all(&connection, lines, &mut turns));
+        let mut reading = std::pin::pin!(dispatch::read_all(&connection, input, &mut turns));
         let mut is_reading = true;
         loop {
             tokio::select! {
@@ -132,14 +123,12 @@ where
         let _ = tokio::time::timeout(TURNS_GRACE, all_done).await;
     }
     turns.shutdown().await;
-    if ending != Ending::OutputClosed {
-        let flushed = async {
-            connection.outbox.close().await;
-            let _ = (&mut writer).await;
-        };
-        if tokio::time::timeout(FLUSH_GRACE, flushed).await.is_err() {
-            writer.abort();
-        }
+    // The writer ends after everything that was sent before, when nobody is left who could send.
+    drop(connection);
+    if ending != Ending::OutputClosed
+        && tokio::time::timeout(FLUSH_GRACE, &mut writer).await.is_err()
+    {
+        writer.abort();
     }
     ending
 }

@@ -5,9 +5,12 @@
 //! the order in which they were asked. An answer nobody waits for is dropped.
 
 use super::options::IdStyle;
-use super::rpc::Answer;
 use std::collections::{HashMap, VecDeque};
 use tokio::sync::oneshot;
+use wire::Json;
+
+/// What the other side said to one of our requests: its result or its error, as it was written.
+pub(super) type Answer = Result<Json, Json>;
 
 pub(super) struct PendingCalls {
     style: IdStyle,

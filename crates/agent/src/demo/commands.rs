@@ -2,16 +2,12 @@
 //!
 //! In: a command and its arguments. Out: what it does to the turn, and whether the script goes on.
 //! The table is the only list there is: `help`, the announced slash commands and the lookup all
-//! read it, and each group of it has one file.
+//! read it, and every name is there once. A missing or unreadable argument is [`Usage`], which tells
+//! the user the command's syntax.
 
-mod arguments;
 mod client;
-mod ends;
 mod misbehave;
-mod myself;
-mod permission;
 mod process;
-mod table;
 mod text;
 mod tools;
 mod updates;
@@ -20,9 +16,10 @@ pub(super) use process::flood_stderr;
 pub(super) use text::converse;
 
 use super::turn::{Outcome, Turn};
-use arguments::{Arguments, Usage};
+use Group::{Client, Misbehave, Process, Text, Tools, Updates};
 use serde_json::{Value, json};
-use table::{COMMANDS, Command, Group};
+use std::fmt::Write as _;
+use std::str::FromStr;
 
 /// Whether the script goes on.
 pub(super) enum Flow {
@@ -33,24 +30,182 @@ pub(super) enum Flow {
 /// What the code of a command gives back.
 type Done = Result<Flow, Usage>;
 
-pub(super) fn find(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
+pub(super) struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    /// Whether clients hear of it as a slash command.
+    is_announced: bool,
 }
 
-pub(super) async fn perform(turn: &Turn, command: &Command, rest: &str) -> Flow {
+/// The file that has a command's code.
+#[derive(Clone, Copy)]
+pub(super) enum Group {
+    Text,
+    Tools,
+    Updates,
+    Client,
+    Process,
+    Misbehave,
+}
+
+const fn command(name: &'static str, arguments: &'static str, about: &'static str) -> Command {
+    Command { name, arguments, about, is_announced: false }
+}
+
+/// A command that clients hear of.
+const fn shown(name: &'static str, arguments: &'static str, about: &'static str) -> Command {
+    Command { is_announced: true, ..command(name, arguments, about) }
+}
+
+/// The commands under their headings.
+const GROUPS: &[(Group, &str, &[Command])] = &[
+    (
+        Text,
+        "Say something",
+        &[
+            shown("help", "", "list the commands"),
+            shown("echo", "TEXT", "answer TEXT in one chunk"),
+            shown("say", "TEXT", "answer TEXT word by word"),
+            command("text", "N [BYTES]", "N numbered chunks of BYTES bytes"),
+            shown("markdown", "", "a sample with heading, list, table and code"),
+            command("unicode", "", "text that is hard on renderers"),
+            command("empty", "", "an empty chunk"),
+            shown("think", "TEXT", "a thought, word by word"),
+            shown("image", "", "a tiny picture"),
+            shown("slow", "N MS", "N chunks, MS milliseconds apart"),
+        ],
+    ),
+    (
+        Tools,
+        "Pretend to use a tool",
+        &[
+            shown(
+                "tool",
+                "KIND",
+                "a tool call: read edit delete move search execute think fetch switch_mode other",
+            ),
+            command("tool-fail", "", "a tool call that fails"),
+            command("tool-unclosed", "", "a tool call that never completes"),
+            command("tool-update-first", "", "an update of a tool call that was never announced"),
+            shown("diff", "[PATH]", "an edit with a diff"),
+        ],
+    ),
+    (
+        Updates,
+        "Tell the client about the session",
+        &[
+            shown("plan", "", "a plan that progresses to its end"),
+            shown("usage", "", "tokens and cost so far"),
+            shown("title", "TEXT", "name the session"),
+            command("commands", "", "announce the slash commands again"),
+            command("mode", "ID", "change the mode by myself"),
+            command("notice", "TEXT", "a notice, if the client shows them"),
+            command("compaction", "", "pretend to compact, if the client shows it"),
+            command("unknown-update", "", "an update of a kind nobody knows"),
+            command("update", "JSON", "send JSON as the update, byte for byte"),
+        ],
+    ),
+    (
+        Tools,
+        "Ask the user",
+        &[
+            shown("permission", "[KIND] [COMMAND or PATH]", "ask before a tool call"),
+            command("permission-odd", "", "ask with only `always allow` and `reject`"),
+            command("permission-twice", "", "two questions at once"),
+            command("permission-hang", "", "ask, then hang whatever the answer is"),
+            shown("ask", "NAME", "a form with a text, a choice and a switch"),
+        ],
+    ),
+    (
+        Client,
+        "Use what the client offers",
+        &[
+            shown("read", "PATH [LINE LIMIT]", "read a file through the client"),
+            shown("write", "PATH TEXT", "write a file through the client"),
+            shown("run", "CMD ARGS...", "run a command in a terminal of the client"),
+            command("terminal-kill", "CMD ARGS...", "start a command in a terminal and kill it"),
+            command("terminal-leave", "CMD ARGS...", "start a command in a terminal and leave it"),
+            command("call", "METHOD JSON", "send any request and show the raw answer"),
+            command("notify", "METHOD JSON", "send any notification"),
+        ],
+    ),
+    (
+        Text,
+        "Remember, and talk about myself",
+        &[
+            shown("remember", "TEXT", "keep a note in this session"),
+            shown("recall", "", "what I remember of this session"),
+            command("cwd", "", "the working directory of the session"),
+            command("env", "NAME", "a variable of my environment"),
+            command("pid", "", "my process id"),
+            command("echo-prompt", "", "the raw JSON of this prompt"),
+        ],
+    ),
+    (
+        Text,
+        "End the turn in some way",
+        &[
+            command("stop", "REASON", "end the turn with any stop reason"),
+            command("fail", "CODE MESSAGE", "answer the prompt with an error"),
+            command("provider-error", "", "end well after text that looks like an API failure"),
+            command("sleep", "MS", "wait"),
+            command("silence", "MS", "say nothing for a while"),
+            command("hang", "", "never answer until cancelled"),
+            command("hang-hard", "", "never answer, not even when cancelled"),
+        ],
+    ),
+    (
+        Process,
+        "Misbehave as a process",
+        &[
+            command("crash", "[CODE | before-tool | during-tool | after-tool]", "exit at once"),
+            command("abort", "", "die by a signal"),
+            command("stuck", "", "stop reading stdin and go on"),
+            command("stderr", "N", "N lines on stderr"),
+            command("stderr-flood", "BYTES", "BYTES bytes on stderr before anything else"),
+            command("children", "N [DEPTH]", "start descendants that ignore signals"),
+            command("no-newline", "TEXT", "a last line without its newline, then exit"),
+        ],
+    ),
+    (
+        Misbehave,
+        "Misbehave in the protocol",
+        &[
+            command("flood", "N [BYTES]", "N numbered chunks as fast as possible"),
+            command("big", "BYTES", "one line with BYTES bytes of text"),
+            command("garbage", "", "lines that are no messages, between good ones"),
+            command("bad-utf8", "", "a line that is not UTF-8, between good ones"),
+            command("deep", "N", "an update with N nested arrays"),
+            command("dup-id", "", "two requests with the same id"),
+            command("collide", "", "a request with the id of this prompt"),
+            command("dup-response", "", "answer this prompt twice"),
+            command("late", "N", "N updates after the answer"),
+            command("after-cancel", "N", "wait; when cancelled, N updates and then the answer"),
+            command("unknown-response", "", "an answer to a question never asked"),
+        ],
+    ),
+];
+
+fn all() -> impl Iterator<Item = (Group, &'static Command)> {
+    GROUPS.iter().flat_map(|(group, _, commands)| commands.iter().map(|it| (*group, it)))
+}
+
+pub(super) fn find(name: &str) -> Option<(Group, &'static Command)> {
+    all().find(|(_, command)| command.name == name)
+}
+
+pub(super) async fn perform(turn: &Turn, group: Group, command: &Command, rest: &str) -> Flow {
     let name = command.name;
     let arguments = Arguments::new(rest);
     // Boxed, because the state of all commands together would be large and each turn holds it.
-    let done = match command.group {
-        Group::Text => Box::pin(text::perform(turn, name, arguments)).await,
-        Group::Tools => Box::pin(tools::perform(turn, name, arguments)).await,
-        Group::Updates => Box::pin(updates::perform(turn, name, arguments)).await,
-        Group::Permission => Box::pin(permission::perform(turn, name, arguments)).await,
-        Group::Client => Box::pin(client::perform(turn, name, arguments)).await,
-        Group::Myself => Box::pin(myself::perform(turn, name, arguments)).await,
-        Group::Ends => Box::pin(ends::perform(turn, name, arguments)).await,
-        Group::Process => Box::pin(process::perform(turn, name, arguments)).await,
-        Group::Misbehave => Box::pin(misbehave::perform(turn, name, arguments)).await,
+    let done = match group {
+        Text => Box::pin(text::perform(turn, name, arguments)).await,
+        Tools => Box::pin(tools::perform(turn, name, arguments)).await,
+        Updates => Box::pin(updates::perform(turn, name, arguments)).await,
+        Client => Box::pin(client::perform(turn, name, arguments)).await,
+        Process => Box::pin(process::perform(turn, name, arguments)).await,
+        Misbehave => Box::pin(misbehave::perform(turn, name, arguments)).await,
     };
     if let Ok(flow) = done {
         return flow;
@@ -61,9 +216,8 @@ pub(super) async fn perform(turn: &Turn, command: &Command, rest: &str) -> Flow 
 
 /// The `available_commands_update` of this agent: what a person might want to type.
 pub(super) fn available() -> Value {
-    let listed: Vec<Value> = COMMANDS
-        .iter()
-        .filter(|command| command.is_announced)
+    let announced = all().map(|(_, command)| command).filter(|command| command.is_announced);
+    let listed: Vec<Value> = announced
         .map(|command| {
             let mut entry = json!({ "name": command.name, "description": command.about });
             if !command.arguments.is_empty() {
@@ -74,3 +228,88 @@ pub(super) fn available() -> Value {
         .collect();
     json!({ "sessionUpdate": "available_commands_update", "availableCommands": listed })
 }
+
+fn help() -> String {
+    let mut text = String::from(
+        "I am the demo agent. A prompt is a script: one command per line, or several with ` ; ` \
+         between them.\n",
+    );
+    for (_, title, commands) in GROUPS {
+        let _ = write!(text, "\n**{title}**\n\n");
+        for command in *commands {
+            let syntax = format!("{} {}", command.name, command.arguments);
+            let _ = writeln!(text, "- `{}`: {}", syntax.trim_end(), command.about);
+        }
+    }
+    text
+}
+
+/// The arguments do not fit the command.
+struct Usage;
+
+/// The words after a command, taken one by one.
+struct Arguments<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Arguments<'a> {
+    fn new(rest: &'a str) -> Self {
+        Self { rest: rest.trim() }
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (word, rest) = self.rest.split_once(char::is_whitespace).unwrap_or((self.rest, ""));
+        self.rest = rest.trim_start();
+        Some(word)
+    }
+
+    fn need_word(&mut self) -> Result<&'a str, Usage> {
+        self.word().ok_or(Usage)
+    }
+
+    fn number<T: FromStr>(&mut self) -> Result<T, Usage> {
+        self.need_word()?.parse().map_err(|_| Usage)
+    }
+
+    fn number_or<T: FromStr>(&mut self, default: T) -> Result<T, Usage> {
+        match self.word() {
+            Some(word) => word.parse().map_err(|_| Usage),
+            None => Ok(default),
+        }
+    }
+
+    fn rest(self) -> &'a str {
+        self.rest
+    }
+
+    fn need_rest(self) -> Result<&'a str, Usage> {
+        if self.rest.is_empty() { Err(Usage) } else { Ok(self.rest) }
+    }
+
+    /// The remaining words as an argv. Quotes keep words together, as in a shell, and that is all
+    /// they do.
+    fn argv(self) -> Result<Vec<String>, Usage> {
+        let mut argv = Vec::new();
+        let mut word: Option<String> = None;
+        let mut quote = None;
+        for character in self.rest.chars() {
+            match quote {
+                Some(open) if character == open => quote = None,
+                None if character == '"' || character == '\'' => {
+                    quote = Some(character);
+                    word.get_or_insert_default();
+                }
+                None if character.is_whitespace() => argv.extend(word.take()),
+                Some(_) | None => word.get_or_insert_default().push(character),
+            }
+        }
+        argv.extend(word);
+        if quote.is_some() || argv.is_empty() { Err(Usage) } else { Ok(argv) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

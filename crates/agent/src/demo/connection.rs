@@ -1,26 +1,36 @@
 //! What one connection shares between its reader and its turns.
 //!
-//! In: calls from the method handlers and the turns. Out: lines on the outbox, answers to calls.
-//! All state is behind one lock, which is never held across an await.
+//! In: calls from the method handlers and the turns. Out: lines in a bounded queue, in the order in
+//! which they were made; answers to calls. All state is behind one lock, which is never held across
+//! an await.
 
-use super::calls::PendingCalls;
+use super::calls::{Answer, PendingCalls};
 use super::options::Options;
-use super::outbox::Outbox;
-use super::rpc::{self, Answer};
-use super::session::Session;
-use super::store::Store;
+use super::session::{Session, Store};
+use bytes::Bytes;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
+use wire::Json;
+
+// Frames, not bytes: a flood packs up to FRAME_BYTES into a frame, so the queue holds at most
+// 4 MiB of it. Only a scripted `big` line makes a larger frame.
+pub(super) const MAX_FRAMES: usize = 64;
+
+/// A good size for frames that carry many lines: large enough to make system calls rare.
+pub(super) const FRAME_BYTES: usize = 64 * 1024;
 
 pub(super) struct Connection {
     pub(super) options: Options,
-    pub(super) outbox: Outbox,
     pub(super) orders: mpsc::Sender<Order>,
+    /// Whole lines, or many lines in one frame: the only way to stdout.
+    frames: mpsc::Sender<Bytes>,
     state: Mutex<State>,
     /// The lock keeps saves in order: each one takes its snapshot while it holds it.
-    store: tokio::sync::Mutex<Store>,
+    pub(super) store: tokio::sync::Mutex<Store>,
     /// Distinguishes the ids of this process from those of earlier ones on the same state.
     life: String,
 }
@@ -45,7 +55,11 @@ pub(super) enum Order {
 }
 
 impl Connection {
-    pub(super) fn new(options: Options, outbox: Outbox, orders: mpsc::Sender<Order>) -> Self {
+    pub(super) fn new(
+        options: Options,
+        frames: mpsc::Sender<Bytes>,
+        orders: mpsc::Sender<Order>,
+    ) -> Self {
         let state = State {
             is_initialized: false,
             is_authenticated: options.auth.is_none(),
@@ -57,16 +71,12 @@ impl Connection {
         let store = tokio::sync::Mutex::new(Store::new(options.state.clone()));
         let started = jiff::Timestamp::now().as_microsecond();
         let life = format!("{started:x}-{:x}", std::process::id());
-        Self { options, outbox, orders, state: Mutex::new(state), store, life }
+        Self { options, orders, frames, state: Mutex::new(state), store, life }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // A panic under the lock leaves nothing half done that a demo could not live with.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) async fn store(&self) -> tokio::sync::MutexGuard<'_, Store> {
-        self.store.lock().await
     }
 
     /// An id that no other session, tool call or process on the same state has.
@@ -82,8 +92,17 @@ impl Connection {
         !matches!(state.client.pointer(pointer), None | Some(Value::Null | Value::Bool(false)))
     }
 
+    /// Sends bytes as they are. When the reader is slow the queue fills and this waits: pressure
+    /// reaches the sender, never the heap. After the output broke it waits for ever, because the
+    /// connection is ending and there is nobody left to tell.
+    pub(super) async fn send(&self, bytes: impl Into<Bytes>) {
+        if self.frames.send(bytes.into()).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub(super) async fn send_update(&self, session: &str, update: &Value) {
-        self.outbox.send(rpc::update(session, &update.to_string())).await;
+        self.send(update_line(session, &update.to_string())).await;
     }
 
     /// Sends a request with a fresh id and waits for its answer.
@@ -95,7 +114,9 @@ impl Connection {
     /// Sends a request with the given id and waits for its answer.
     pub(super) async fn call_as(&self, id: &str, method: &str, params: &str) -> Answer {
         let answer = self.state().calls.wait(id);
-        self.outbox.send(rpc::request(id, method, params)).await;
+        let method = Value::from(method);
+        let rest = format!("\"method\":{method},\"params\":{params}");
+        self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}\n")).await;
         match answer.await {
             Ok(answer) => answer,
             // The table lives as long as we do, so only a race at the very end comes here.
@@ -104,8 +125,8 @@ impl Connection {
     }
 
     /// Writes the session's record to the store.
-    pub(super) async fn save(&self, session: &str) -> std::io::Result<()> {
-        let store = self.store().await;
+    pub(super) async fn save(&self, session: &str) -> io::Result<()> {
+        let store = self.store.lock().await;
         let record = self.state().sessions.get(session).map(|it| it.record.clone());
         match record {
             Some(record) => store.save(&record).await,
@@ -124,4 +145,26 @@ impl Connection {
         let _ = self.orders.send(order).await;
         std::future::pending().await
     }
+}
+
+/// A `session/update` whose update is given as JSON text, so that it goes out byte for byte.
+pub(super) fn update_line(session: &str, update: &str) -> String {
+    let session = Json::of(&session);
+    let params = format!("{{\"sessionId\":{},\"update\":{update}}}", session.as_str());
+    wire::notification_line("session/update", &params)
+}
+
+/// Writes what is sent until the connection is gone or the output breaks.
+pub(super) async fn write_frames(
+    mut frames: mpsc::Receiver<Bytes>,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    while let Some(bytes) = frames.recv().await {
+        output.write_all(&bytes).await?;
+        // Flushing only when nothing waits keeps single messages quick and floods cheap.
+        if frames.is_empty() {
+            output.flush().await?;
+        }
+    }
+    output.flush().await
 }

@@ -37,46 +37,42 @@ enum Resource {
     Blob { uri: String, blob: String },
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<Block>")]
 pub(super) struct Prompt {
     pub(super) text: String,
     /// One `[image image/png, 1234 bytes]` per block that is not text.
     pub(super) attachments: Vec<String>,
 }
 
-pub(super) fn read(blocks: &str) -> Result<Prompt, serde_json::Error> {
-    let blocks: Vec<Block> = serde_json::from_str(blocks)?;
-    let mut prompt = Prompt::default();
-    for block in blocks {
-        match block {
-            Block::Text { text } => {
-                if !prompt.text.is_empty() {
-                    prompt.text.push('\n');
+impl From<Vec<Block>> for Prompt {
+    fn from(blocks: Vec<Block>) -> Self {
+        let mut prompt = Self::default();
+        for block in blocks {
+            prompt.attachments.push(match block {
+                Block::Text { text } => {
+                    if !prompt.text.is_empty() {
+                        prompt.text.push('\n');
+                    }
+                    prompt.text.push_str(&text);
+                    continue;
                 }
-                prompt.text.push_str(&text);
-            }
-            other => prompt.attachments.push(describe(&other)),
+                Block::Image { data, mime_type } => {
+                    format!("[image {mime_type}, {} bytes]", decoded_len(&data))
+                }
+                Block::Audio { data, mime_type } => {
+                    format!("[audio {mime_type}, {} bytes]", decoded_len(&data))
+                }
+                Block::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),
+                Block::Resource { resource: Resource::Text { uri, text } } => {
+                    format!("[resource {uri}, {} bytes of text]", text.len())
+                }
+                Block::Resource { resource: Resource::Blob { uri, blob } } => {
+                    format!("[resource {uri}, {} bytes]", decoded_len(&blob))
+                }
+            });
         }
-    }
-    Ok(prompt)
-}
-
-fn describe(block: &Block) -> String {
-    match block {
-        Block::Text { text } => format!("[text, {} bytes]", text.len()),
-        Block::Image { data, mime_type } => {
-            format!("[image {mime_type}, {} bytes]", decoded_len(data))
-        }
-        Block::Audio { data, mime_type } => {
-            format!("[audio {mime_type}, {} bytes]", decoded_len(data))
-        }
-        Block::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),
-        Block::Resource { resource: Resource::Text { uri, text } } => {
-            format!("[resource {uri}, {} bytes of text]", text.len())
-        }
-        Block::Resource { resource: Resource::Blob { uri, blob } } => {
-            format!("[resource {uri}, {} bytes]", decoded_len(blob))
-        }
+        prompt
     }
 }
 

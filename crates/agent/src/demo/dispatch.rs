@@ -1,110 +1,110 @@
 //! Reads a connection to its end and hands each message to whoever handles it.
 //!
-//! In: lines. Out: answers on the outbox, turns as tasks of their own.
+//! In: bytes. Out: answers, and turns as tasks of their own.
 //! A message that cannot be read is answered and the connection goes on. Everything except a
 //! prompt is handled in the order in which it came.
 
 use super::connection::Connection;
-use super::lines::{Line, Lines, MAX_LINE_BYTES};
-use super::rpc::{self, Incoming, RpcError};
-use super::turn::Turn;
-use super::{methods, turn};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use super::methods::{self, OfSession};
+use super::turn::{self, Turn};
+use bytes::Bytes;
 use std::sync::Arc;
-use tokio::io::AsyncBufRead;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::task::JoinSet;
+use wire::{LineError, LineSplitter, Message, MessageKind, RpcError, RpcId, codes};
+
+const READ_BYTES: usize = 64 * 1024;
 
 pub(super) async fn read_all(
     connection: &Arc<Connection>,
-    mut lines: Lines<impl AsyncBufRead + Unpin>,
+    mut input: impl AsyncRead + Unpin,
     turns: &mut JoinSet<()>,
 ) {
+    // The same limit that Switchyard sets for lines from its workers.
+    let mut lines = LineSplitter::new(wire::limits::WORKER_LINE_BYTES);
     loop {
-        let next = tokio::select! {
-            next = lines.next() => next,
+        lines.buffer().reserve(READ_BYTES);
+        let read = tokio::select! {
+            read = input.read_buf(lines.buffer()) => read,
             // Only to let go of what has ended.
             Some(_) = turns.join_next() => continue,
         };
-        match next {
-            Ok(Line::Ready) => handle(connection, lines.line(), turns).await,
-            Ok(Line::TooLong) => {
-                let problem = format!("the line is longer than {MAX_LINE_BYTES} bytes");
-                refuse(connection, &RpcError::new(rpc::INVALID_REQUEST, problem)).await;
+        while let Some(line) = lines.next_line() {
+            handle(connection, line, turns).await;
+        }
+        if matches!(read, Ok(0) | Err(_)) {
+            // A last line without a newline still counts.
+            if let Some(line) = lines.finish() {
+                handle(connection, line, turns).await;
             }
-            Ok(Line::Eof) | Err(_) => return,
+            return;
         }
     }
 }
 
-async fn handle(connection: &Arc<Connection>, line: &[u8], turns: &mut JoinSet<()>) {
-    if line.trim_ascii().is_empty() {
-        return;
-    }
-    match rpc::read(line) {
-        Ok(Incoming::Request { id, method, params }) => {
-            request(connection, id, &method, params, turns).await;
-        }
-        Ok(Incoming::Notification { method, params }) => {
-            if method == "session/cancel" {
-                cancel(connection, params);
-            }
-        }
-        Ok(Incoming::Response { id, answer }) => {
-            connection.state().calls.settle(id.get(), answer);
-        }
-        Err(error) => refuse(connection, &error).await,
-    }
-}
-
-async fn request(
+async fn handle(
     connection: &Arc<Connection>,
-    id: &RawValue,
-    method: &str,
-    params: &RawValue,
+    line: Result<Bytes, LineError>,
     turns: &mut JoinSet<()>,
 ) {
-    let is_initialized = connection.state().is_initialized;
-    if !is_initialized && method != "initialize" {
-        let error = RpcError::new(rpc::INVALID_REQUEST, "call initialize first");
-        return connection.outbox.send(rpc::failure(id, &error)).await;
+    let read = match line {
+        Ok(line) => Message::parse(line).map_err(|error| error.to_rpc()),
+        Err(error) => {
+            let code = match error {
+                LineError::TooLong { .. } => codes::INVALID_REQUEST,
+                LineError::NotUtf8 { .. } => codes::PARSE,
+            };
+            Err((RpcId::null(), RpcError::new(code, error.to_string())))
+        }
+    };
+    let message = match read {
+        Ok(message) => message,
+        Err((id, error)) => return connection.send(wire::error_line(&id, &error)).await,
+    };
+    match message.kind() {
+        MessageKind::Request => request(connection, &message, turns).await,
+        // A notification has no answer, so what cannot be read or found is ignored.
+        MessageKind::Notification => {
+            if message.method() == "session/cancel"
+                && let Ok(OfSession { session_id }) = methods::read(message.body())
+                && let Some(session) = connection.state().sessions.get(&session_id)
+            {
+                session.cancel();
+            }
+        }
+        MessageKind::Response => {
+            connection.state().calls.settle(message.id().as_str(), Ok(message.body_json()));
+        }
+        MessageKind::Error => {
+            connection.state().calls.settle(message.id().as_str(), Err(message.body_json()));
+        }
     }
-    if method == "session/prompt" {
-        match Turn::begin(connection, id, params) {
+}
+
+async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut JoinSet<()>) {
+    let (id, method) = (message.id(), message.method());
+    let is_initialized = connection.state().is_initialized;
+    let refused = if !is_initialized && method != "initialize" {
+        RpcError::new(codes::INVALID_REQUEST, "call initialize first")
+    } else if method == "session/prompt" {
+        match Turn::begin(connection, id.clone(), message.body()) {
             Ok((turn, cancelled)) => {
                 turns.spawn(task::boxed(turn::run(turn, cancelled)));
+                return;
             }
-            Err(error) => connection.outbox.send(rpc::failure(id, &error)).await,
+            Err(error) => error,
         }
-        return;
-    }
-    match methods::call(connection, method, params).await {
-        Ok(reply) => {
-            connection.outbox.send(rpc::success(id, &reply.result)).await;
-            for (session, update) in &reply.then {
-                connection.send_update(session, update).await;
+    } else {
+        match methods::call(connection, method, message.body()).await {
+            Ok(reply) => {
+                connection.send(wire::result_line(&id, &reply.result.to_string())).await;
+                for (session, update) in &reply.then {
+                    connection.send_update(session, update).await;
+                }
+                return;
             }
+            Err(error) => error,
         }
-        Err(error) => connection.outbox.send(rpc::failure(id, &error)).await,
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Cancel {
-    session_id: String,
-}
-
-/// A notification has no answer, so what cannot be read or found is ignored.
-fn cancel(connection: &Connection, params: &RawValue) {
-    if let Ok(params) = methods::read::<Cancel>(params)
-        && let Some(session) = connection.state().sessions.get(&params.session_id)
-    {
-        session.cancel();
-    }
-}
-
-/// Answers a line that has no id we could read.
-async fn refuse(connection: &Connection, error: &RpcError) {
-    connection.outbox.send(rpc::failure(RawValue::NULL, error)).await;
+    };
+    connection.send(wire::error_line(&id, &refused)).await;
 }

@@ -1,17 +1,23 @@
 //! The methods a client may call, except for `session/prompt`, which is a turn of its own.
 //!
-//! In: method and params. Out: the result, and the updates that follow it.
-//! A method that was not offered is "not found", as if it did not exist.
+//! In: method and params. Out: the result, after the replay where there is one, and the updates
+//! that follow it. A method that was not offered is "not found", as if it did not exist. A session
+//! is looked up in memory first and then on disk, so it is found again by a later process on the
+//! same state directory.
 
-mod sessions;
-mod settings;
-
+use super::commands;
 use super::connection::Connection;
-use super::rpc::{self, RpcError};
+use super::session::{Record, Session};
+use super::settings::Settings;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+use wire::{RpcError, codes};
+
+// Small enough that a test with a few dozen sessions sees a second page.
+const LIST_PAGE: usize = 50;
 
 pub(super) struct Reply {
     pub(super) result: Value,
@@ -28,34 +34,40 @@ impl From<Value> for Reply {
 pub(super) async fn call(
     connection: &Connection,
     method: &str,
-    params: &RawValue,
+    params: &str,
 ) -> Result<Reply, RpcError> {
+    let offers = connection.options.offers;
+    let has_config = !connection.options.has_no_config;
     match method {
         "initialize" => initialize(connection, read(params)?),
         "authenticate" => authenticate(connection, &read(params)?),
-        "session/new" | "session/load" | "session/resume" | "session/list" | "session/close"
-        | "session/delete" => sessions::call(connection, method, params).await,
-        "session/set_mode" | "session/set_config_option" | "session/set_model" => {
-            settings::call(connection, method, params).await
+        "session/new" => new(connection, read(params)?).await,
+        "session/load" if offers.load => load(connection, read(params)?).await,
+        "session/resume" if offers.resume => resume(connection, read(params)?).await,
+        // It needs no params at all.
+        "session/list" if offers.list && params == "null" => {
+            list(connection, List::default()).await
         }
-        _ => Err(unknown_method(method)),
+        "session/list" if offers.list => list(connection, read(params)?).await,
+        "session/close" if offers.close => close(connection, &read(params)?).await,
+        "session/delete" if offers.delete => delete(connection, &read(params)?).await,
+        "session/set_mode" if has_config => set_mode(connection, read(params)?).await,
+        "session/set_config_option" if has_config => set_option(connection, read(params)?).await,
+        "session/set_model" if has_config => set_model(connection, read(params)?).await,
+        _ => Err(RpcError::new(codes::METHOD_NOT_FOUND, format!("no such method: {method}"))),
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(params: &RawValue) -> Result<T, RpcError> {
-    serde_json::from_str(params.get()).map_err(|problem| invalid(problem.to_string()))
+pub(super) fn read<T: DeserializeOwned>(params: &str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(|problem| invalid(problem.to_string()))
 }
 
-pub(super) fn invalid(message: impl Into<String>) -> RpcError {
-    RpcError::new(rpc::INVALID_PARAMS, message)
+fn invalid(message: impl Into<String>) -> RpcError {
+    RpcError::new(codes::INVALID_PARAMS, message)
 }
 
 pub(super) fn unknown_session(id: &str) -> RpcError {
-    RpcError::new(rpc::NOT_FOUND, format!("no such session: {id}"))
-}
-
-fn unknown_method(method: &str) -> RpcError {
-    RpcError::new(rpc::METHOD_NOT_FOUND, format!("no such method: {method}"))
+    RpcError::new(codes::NOT_FOUND, format!("no such session: {id}"))
 }
 
 #[derive(Deserialize)]
@@ -125,4 +137,248 @@ fn authenticate(connection: &Connection, params: &Authenticate) -> Result<Reply,
     }
     connection.state().is_authenticated = true;
     Ok(json!({}).into())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct New {
+    cwd: String,
+    #[expect(dead_code, reason = "must be there; the demo agent connects to none of them")]
+    mcp_servers: Vec<Value>,
+}
+
+async fn new(connection: &Connection, params: New) -> Result<Reply, RpcError> {
+    check_auth(connection)?;
+    check_cwd(&params.cwd)?;
+    tokio::time::sleep(connection.options.slow_new).await;
+    let id = connection.unique("demo");
+    if connection.options.has_early_updates {
+        connection.send_update(&id, &commands::available()).await;
+    }
+    let session = Session::open(Record::new(id.clone(), params.cwd));
+    let mut result = describe(connection, &session.record);
+    connection.state().sessions.insert(id.clone(), session);
+    save(connection, &id).await?;
+    result["sessionId"] = Value::from(id.as_str());
+    Ok(Reply { result, then: vec![(id, commands::available())] })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Load {
+    session_id: String,
+    cwd: String,
+    #[expect(dead_code, reason = "must be there; the demo agent connects to none of them")]
+    mcp_servers: Vec<Value>,
+}
+
+async fn load(connection: &Connection, params: Load) -> Result<Reply, RpcError> {
+    let Load { session_id, cwd, .. } = params;
+    let record = reopen(connection, &session_id, cwd).await?;
+    for update in &record.history {
+        connection.send_update(&session_id, update).await;
+    }
+    let result = describe(connection, &record);
+    Ok(Reply { result, then: vec![(session_id, commands::available())] })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resume {
+    session_id: String,
+    cwd: String,
+}
+
+async fn resume(connection: &Connection, params: Resume) -> Result<Reply, RpcError> {
+    let record = reopen(connection, &params.session_id, params.cwd).await?;
+    Ok(describe(connection, &record).into())
+}
+
+async fn reopen(connection: &Connection, id: &str, cwd: String) -> Result<Record, RpcError> {
+    check_auth(connection)?;
+    check_cwd(&cwd)?;
+    if connection.options.forgets {
+        return Err(unknown_session(id));
+    }
+    let is_in_memory = connection.state().sessions.contains_key(id);
+    if !is_in_memory {
+        let record = match connection.store.lock().await.load(id).await {
+            Some(record) => record,
+            None if connection.options.lies_on_resume => Record::new(id.to_owned(), cwd.clone()),
+            None => return Err(unknown_session(id)),
+        };
+        connection.state().sessions.insert(id.to_owned(), Session::open(record));
+    }
+    let mut state = connection.state();
+    let session = state.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
+    session.is_open = true;
+    session.record.cwd = cwd;
+    Ok(session.record.clone())
+}
+
+#[derive(Deserialize, Default)]
+struct List {
+    cwd: Option<String>,
+    cursor: Option<String>,
+}
+
+async fn list(connection: &Connection, params: List) -> Result<Reply, RpcError> {
+    check_auth(connection)?;
+    let skip: usize = match params.cursor {
+        Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
+        None => 0,
+    };
+    let mut found: HashMap<String, Record> = HashMap::new();
+    for record in connection.store.lock().await.list().await {
+        found.insert(record.session_id.clone(), record);
+    }
+    for (id, session) in &connection.state().sessions {
+        found.insert(id.clone(), session.record.clone());
+    }
+    let mut records: Vec<Record> = found
+        .into_values()
+        .filter(|record| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd))
+        .collect();
+    // Newest first; the id makes the order the same on every page.
+    records.sort_by(|a, b| {
+        b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
+    });
+    let sessions: Vec<Value> = records.iter().skip(skip).take(LIST_PAGE).map(info).collect();
+    let mut result = json!({ "sessions": sessions });
+    if records.len() > skip.saturating_add(LIST_PAGE) {
+        result["nextCursor"] = Value::from((skip + LIST_PAGE).to_string());
+    }
+    Ok(result.into())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OfSession {
+    pub(super) session_id: String,
+}
+
+async fn close(connection: &Connection, params: &OfSession) -> Result<Reply, RpcError> {
+    let id = &params.session_id;
+    {
+        let mut state = connection.state();
+        let session = state.sessions.get_mut(id).filter(|session| session.is_open);
+        let session = session.ok_or_else(|| unknown_session(id))?;
+        session.cancel();
+        session.is_open = false;
+    }
+    save(connection, id).await?;
+    Ok(json!({}).into())
+}
+
+async fn delete(connection: &Connection, params: &OfSession) -> Result<Reply, RpcError> {
+    let id = &params.session_id;
+    let store = connection.store.lock().await;
+    if let Some(session) = connection.state().sessions.remove(id) {
+        session.cancel();
+    }
+    store.remove(id).await.map_err(|problem| storage(&problem))?;
+    Ok(json!({}).into())
+}
+
+/// What new, load and resume say about a session.
+fn describe(connection: &Connection, record: &Record) -> Value {
+    if connection.options.has_no_config {
+        return json!({});
+    }
+    json!({ "modes": record.settings.modes(), "configOptions": record.settings.options() })
+}
+
+fn info(record: &Record) -> Value {
+    json!({
+        "sessionId": record.session_id,
+        "cwd": record.cwd,
+        "title": record.title,
+        "updatedAt": record.updated_at,
+    })
+}
+
+fn check_auth(connection: &Connection) -> Result<(), RpcError> {
+    if connection.state().is_authenticated {
+        return Ok(());
+    }
+    Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first"))
+}
+
+fn check_cwd(cwd: &str) -> Result<(), RpcError> {
+    if Path::new(cwd).is_absolute() {
+        return Ok(());
+    }
+    Err(invalid(format!("cwd is not an absolute path: {cwd}")))
+}
+
+async fn save(connection: &Connection, id: &str) -> Result<(), RpcError> {
+    connection.save(id).await.map_err(|problem| storage(&problem))
+}
+
+fn storage(problem: &std::io::Error) -> RpcError {
+    RpcError::new(codes::INTERNAL, format!("cannot keep the session: {problem}"))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetMode {
+    session_id: String,
+    mode_id: String,
+}
+
+async fn set_mode(connection: &Connection, params: SetMode) -> Result<Reply, RpcError> {
+    let SetMode { session_id, mode_id } = params;
+    change(connection, &session_id, |settings| settings.set_mode(&mode_id)).await?;
+    let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode_id });
+    Ok(Reply { result: json!({}), then: vec![(session_id, update)] })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetOption {
+    session_id: String,
+    config_id: String,
+    value: String,
+}
+
+async fn set_option(connection: &Connection, params: SetOption) -> Result<Reply, RpcError> {
+    let SetOption { session_id, config_id, value } = params;
+    let options =
+        change(connection, &session_id, |settings| settings.set_option(&config_id, &value)).await?;
+    Ok(json!({ "configOptions": options }).into())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetModel {
+    session_id: String,
+    model_id: String,
+}
+
+async fn set_model(connection: &Connection, params: SetModel) -> Result<Reply, RpcError> {
+    let SetModel { session_id, model_id } = params;
+    let options =
+        change(connection, &session_id, |settings| settings.set_option("model", &model_id)).await?;
+    let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+    Ok(Reply { result: json!({}), then: vec![(session_id, update)] })
+}
+
+/// Applies a change and gives the complete list of options after it.
+async fn change(
+    connection: &Connection,
+    id: &str,
+    apply: impl FnOnce(&mut Settings) -> bool,
+) -> Result<Value, RpcError> {
+    let options = {
+        let mut state = connection.state();
+        let session = state.sessions.get_mut(id).filter(|session| session.is_open);
+        let session = session.ok_or_else(|| unknown_session(id))?;
+        if !apply(&mut session.record.settings) {
+            return Err(invalid("no such option or no such value"));
+        }
+        session.record.settings.options()
+    };
+    // The choice holds for this process even when it cannot be written down.
+    let _ = connection.save(id).await;
+    Ok(options)
 }

@@ -21,11 +21,11 @@ pub(super) async fn run(turn: &Turn) -> Outcome {
         return Ok(END_TURN.to_owned());
     }
     for (name, rest) in lines {
-        let Some(command) = commands::find(name) else {
+        let Some((group, command)) = commands::find(name) else {
             turn.say(format!("I do not know `{name}`; `help` lists what I do know.\n")).await;
             continue;
         };
-        match commands::perform(turn, command, rest).await {
+        match commands::perform(turn, group, command, rest).await {
             Flow::Next => {}
             Flow::End(outcome) => return outcome,
         }

@@ -1,16 +1,23 @@
-//! One session: what it remembers, and the turn that runs in it.
+//! One session: what it remembers, also on disk, and the turn that runs in it.
 //!
-//! In: prompts and the updates that were sent. Out: the memory that is kept on disk and replayed.
-//! There is at most one turn at a time, and the memory has a limit: the oldest entries go first.
+//! In: prompts and the updates that were sent. Out: the memory that is replayed, in this process or
+//! a later one. There is at most one turn at a time, and the memory has a limit: the oldest entries
+//! go first. On disk a session is one JSON file, which is replaced as a whole, so that a reader
+//! never sees half a record. An id that could leave the directory names no session there.
 
 use super::settings::Settings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 // Enough for any story a test tells. Floods are not recorded at all.
 const MAX_HISTORY: usize = 4096;
+
+// Longer than any id we make, shorter than any file system's limit.
+const MAX_ID_BYTES: usize = 128;
 
 /// What survives the process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -91,3 +98,66 @@ fn push_bounded<T>(queue: &mut VecDeque<T>, entry: T) {
     }
     queue.push_back(entry);
 }
+
+/// Sessions on disk; without a directory nothing is kept.
+pub(super) struct Store {
+    directory: Option<PathBuf>,
+}
+
+impl Store {
+    pub(super) fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory }
+    }
+
+    pub(super) async fn save(&self, record: &Record) -> io::Result<()> {
+        let Some(path) = self.path(&record.session_id) else { return Ok(()) };
+        if let Some(directory) = path.parent() {
+            tokio::fs::create_dir_all(directory).await?;
+        }
+        let text = serde_json::to_vec_pretty(record)?;
+        // The process id keeps two agents on one directory from writing the same draft.
+        let draft = path.with_extension(format!("{}.draft", std::process::id()));
+        tokio::fs::write(&draft, text).await?;
+        tokio::fs::rename(&draft, &path).await
+    }
+
+    /// Nothing, also for a file that cannot be read as a record: such a session is lost.
+    pub(super) async fn load(&self, id: &str) -> Option<Record> {
+        read_record(&self.path(id)?).await
+    }
+
+    pub(super) async fn remove(&self, id: &str) -> io::Result<()> {
+        let Some(path) = self.path(id) else { return Ok(()) };
+        match tokio::fs::remove_file(path).await {
+            Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn list(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        let Some(directory) = &self.directory else { return records };
+        let Ok(mut entries) = tokio::fs::read_dir(directory).await else { return records };
+        while let Ok(Some(entry)) = entries.next_entry().await {
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                records.extend(read_record(&path).await);
+            }
+        }
+        records
+    }
+
+    fn path(&self, id: &str) -> Option<PathBuf> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let is_safe = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(is_plain);
+        self.directory.as_ref().filter(|_| is_safe).map(|it| it.join(format!("{id}.json")))
+    }
+}
+
+async fn read_record(path: &Path) -> Option<Record> {
+    let text = tokio::fs::read(path).await.ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests;

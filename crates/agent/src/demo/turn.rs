@@ -4,10 +4,10 @@
 //! one answer (two, or with more updates after it, if the script wants to break that rule).
 //! A cancel drops the script at whatever it waits for, and the answer is `cancelled`.
 
-use super::connection::Connection;
-use super::content::{self, Prompt};
-use super::methods::{invalid, read, unknown_session};
-use super::rpc::{self, Answer, RpcError};
+use super::calls::Answer;
+use super::connection::{Connection, update_line};
+use super::content::Prompt;
+use super::methods::{read, unknown_session};
 use super::script;
 use super::session::Session;
 use serde::Deserialize;
@@ -17,12 +17,13 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use tokio::sync::watch;
+use wire::{RpcError, RpcId, codes};
 
 pub(super) struct Turn {
     pub(super) connection: Arc<Connection>,
     pub(super) session: String,
     /// The id of the prompt request.
-    pub(super) id: Box<RawValue>,
+    pub(super) id: RpcId,
     /// The prompt's blocks as they came.
     pub(super) blocks: Box<RawValue>,
     pub(super) prompt: Prompt,
@@ -60,17 +61,17 @@ impl Turn {
     /// Checks the request and marks the session as busy.
     pub(super) fn begin(
         connection: &Arc<Connection>,
-        id: &RawValue,
-        params: &RawValue,
+        id: RpcId,
+        params: &str,
     ) -> Result<(Self, watch::Receiver<bool>), RpcError> {
         let Params { session_id, prompt: blocks } = read(params)?;
-        let prompt = content::read(blocks.get()).map_err(|problem| invalid(problem.to_string()))?;
+        let prompt: Prompt = read(blocks.get())?;
         let cancelled = {
             let mut state = connection.state();
             let session = state.sessions.get_mut(&session_id).filter(|session| session.is_open);
             let session = session.ok_or_else(|| unknown_session(&session_id))?;
             if session.turn.is_some() {
-                return Err(RpcError::new(rpc::INVALID_REQUEST, "a prompt is already running"));
+                return Err(RpcError::new(codes::INVALID_REQUEST, "a prompt is already running"));
             }
             let (sender, receiver) = watch::channel(false);
             session.turn = Some(sender);
@@ -80,7 +81,7 @@ impl Turn {
         let turn = Self {
             connection: Arc::clone(connection),
             session: session_id,
-            id: id.to_owned(),
+            id,
             blocks,
             prompt,
             wishes: Mutex::default(),
@@ -117,9 +118,14 @@ impl Turn {
         }
     }
 
+    /// The line of a chunk of the agent's message.
+    pub(super) fn chunk_line(&self, text: &str) -> String {
+        update_line(&self.session, &chunk("agent_message_chunk", text).to_string())
+    }
+
     /// Sends bytes as they are.
     pub(super) async fn raw(&self, bytes: impl Into<bytes::Bytes>) {
-        self.connection.outbox.send(bytes).await;
+        self.connection.send(bytes).await;
     }
 
     pub(super) async fn call(&self, method: &str, params: &Value) -> Answer {
@@ -146,8 +152,10 @@ pub(super) async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
     let _ = turn.connection.save(&turn.session).await;
 
     let wishes = *turn.wishes();
-    let result = outcome.map(|reason| json!({ "stopReason": reason }));
-    let answer = rpc::outcome(&turn.id, &result);
+    let answer = match outcome {
+        Ok(reason) => wire::result_line(&turn.id, &json!({ "stopReason": reason }).to_string()),
+        Err(error) => wire::error_line(&turn.id, &error),
+    };
     turn.raw(answer.clone()).await;
     if wishes.answers_twice {
         turn.raw(answer).await;
@@ -184,7 +192,7 @@ async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
     Ok("cancelled".to_owned())
 }
 
-pub(super) fn chunk(kind: &str, text: &str) -> Value {
+fn chunk(kind: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
 }
 

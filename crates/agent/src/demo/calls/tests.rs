@@ -1,15 +1,14 @@
 //! Tests of `calls`.
 
 use super::*;
-use serde_json::value::RawValue;
 
 fn answer(text: &str) -> Answer {
-    Answer::Result(RawValue::from_string(text.to_owned()).unwrap())
+    Ok(Json::parse(text).unwrap())
 }
 
 fn text(receiver: &mut oneshot::Receiver<Answer>) -> String {
-    let Ok(Answer::Result(raw)) = receiver.try_recv() else { return "nothing".into() };
-    raw.get().to_owned()
+    let Ok(Ok(result)) = receiver.try_recv() else { return "nothing".into() };
+    result.as_str().to_owned()
 }
 
 #[test]

@@ -3,10 +3,9 @@
 //! In: arguments. Out: requests to the client, and a report of what came back.
 //! Files and terminals are only used if the client offers them; `call` sends whatever it is told.
 
-use super::arguments::{Arguments, Usage};
 use super::tools::ToolCall;
-use super::{Done, Flow};
-use crate::demo::rpc::{self, Answer};
+use super::{Arguments, Done, Flow, Usage};
+use crate::demo::calls::Answer;
 use crate::demo::turn::Turn;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -33,7 +32,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         _ => {
             let method = arguments.need_word()?;
-            turn.raw(rpc::notification(method, json_or_object(arguments)?)).await;
+            turn.raw(wire::notification_line(method, json_or_object(arguments)?)).await;
         }
     }
     Ok(Flow::Next)
@@ -42,8 +41,8 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
 /// An answer in words, with its JSON as it came.
 pub(super) fn report(answer: &Answer) -> String {
     match answer {
-        Answer::Result(raw) => format!("result {}\n", raw.get()),
-        Answer::Error(raw) => format!("error {}\n", raw.get()),
+        Ok(raw) => format!("result {}\n", raw.as_str()),
+        Err(raw) => format!("error {}\n", raw.as_str()),
     }
 }
 
@@ -87,8 +86,8 @@ async fn write(turn: &Turn, path: &str, content: &str) {
     }
     let params = json!({ "sessionId": turn.session, "path": path, "content": content });
     match turn.call("fs/write_text_file", &params).await {
-        Answer::Result(_) => turn.say(format!("Wrote {} bytes to {path}.\n", content.len())).await,
-        error @ Answer::Error(_) => turn.say(report(&error)).await,
+        Ok(_) => turn.say(format!("Wrote {} bytes to {path}.\n", content.len())).await,
+        error @ Err(_) => turn.say(report(&error)).await,
     }
 }
 
@@ -134,7 +133,7 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
     let output = turn.call("terminal/output", &params).await;
     let released = turn.call("terminal/release", &params).await;
 
-    let is_good = matches!(ended, Answer::Result(_)) && matches!(released, Answer::Result(_));
+    let is_good = matches!(ended, Ok(_)) && matches!(released, Ok(_));
     let status = if is_good { "completed" } else { "failed" };
     call.update(turn, json!({ "status": status, "rawOutput": value(&output) })).await;
     let method = method.trim_start_matches("terminal/");
@@ -142,11 +141,11 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
 }
 
 fn field(answer: &Answer, name: &str) -> Option<String> {
-    let Answer::Result(_) = answer else { return None };
+    let Ok(_) = answer else { return None };
     value(answer).get(name)?.as_str().map(str::to_owned)
 }
 
 fn value(answer: &Answer) -> Value {
-    let (Answer::Result(raw) | Answer::Error(raw)) = answer;
-    serde_json::from_str(raw.get()).unwrap_or_default()
+    let (Ok(raw) | Err(raw)) = answer;
+    serde_json::from_str(raw.as_str()).unwrap_or_default()
 }

@@ -3,14 +3,11 @@
 //! In: arguments. Out: bytes that a client must survive, with good messages around them.
 //! Nothing here is remembered for a replay, and a flood is limited only by how fast it is read.
 
-use super::arguments::Arguments;
 use super::client::{absolute, report};
-use super::permission::request;
-use super::tools::ToolCall;
-use super::{Done, Flow};
-use crate::demo::outbox::FRAME_BYTES;
-use crate::demo::rpc;
-use crate::demo::turn::{OnCancel, Turn, chunk};
+use super::tools::{ALL, ToolCall, request};
+use super::{Arguments, Done, Flow};
+use crate::demo::connection::{FRAME_BYTES, update_line};
+use crate::demo::turn::{OnCancel, Turn};
 use serde_json::json;
 use std::io::Write as _;
 
@@ -25,7 +22,8 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         "collide" => {
             let path = absolute(turn, "README.md");
             let params = json!({ "sessionId": turn.session, "path": path }).to_string();
-            let answer = turn.connection.call_as(turn.id.get(), "fs/read_text_file", &params).await;
+            let answer =
+                turn.connection.call_as(turn.id.as_str(), "fs/read_text_file", &params).await;
             turn.say(report(&answer)).await;
         }
         "dup-response" => turn.wishes().answers_twice = true,
@@ -41,7 +39,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
 
 /// The line of an update, cut in two where the text of its chunk belongs.
 fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
-    let line = rpc::update(&turn.session, &chunk("agent_message_chunk", "@").to_string());
+    let line = turn.chunk_line("@");
     // The last one, because the session id before it could contain the mark too.
     let (head, tail) = line.rsplit_once('@').unwrap_or((&line, ""));
     (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
@@ -83,14 +81,8 @@ async fn big(turn: &Turn, n_bytes: usize) {
 
 async fn garbage(turn: &Turn) {
     turn.say("before garbage\n").await;
-    let good = rpc::update(
-        &turn.session,
-        &chunk("agent_message_chunk", "good line with CRLF\n").to_string(),
-    );
-    let with_bom = rpc::update(
-        &turn.session,
-        &chunk("agent_message_chunk", "line after a byte order mark\n").to_string(),
-    );
+    let good = turn.chunk_line("good line with CRLF\n");
+    let with_bom = turn.chunk_line("line after a byte order mark\n");
     turn.raw("Loading plugins... done\n").await;
     turn.raw("[]\n42\nnull\n\"text\"\n{}\n").await;
     turn.raw("{\"jsonrpc\":\"2.0\",\"method\":\"session/upd\n").await;
@@ -118,13 +110,13 @@ async fn deep(turn: &Turn, depth: usize) {
         "[".repeat(depth),
         "]".repeat(depth),
     );
-    turn.raw(rpc::update(&turn.session, &update)).await;
+    turn.raw(update_line(&turn.session, &update)).await;
 }
 
 async fn dup_id(turn: &Turn) {
     let id = turn.connection.state().calls.next_id();
     let call = ToolCall::new(turn, "execute", None);
-    let question = request(turn, &call, super::permission::ALL).to_string();
+    let question = request(turn, &call, ALL).to_string();
     let path = absolute(turn, "README.md");
     let file = json!({ "sessionId": turn.session, "path": path }).to_string();
     // Each is told at once: whoever answers may want to see the other one's answer first.

@@ -3,12 +3,10 @@
 //! In: arguments. Out: orders to the connection, bytes on stderr, processes.
 //! What the script said before it died is still delivered to a client that reads.
 
-use super::arguments::{Arguments, Usage};
 use super::tools::ToolCall;
-use super::{Done, Flow};
+use super::{Arguments, Done, Flow, Usage};
 use crate::demo::connection::Order;
-use crate::demo::rpc;
-use crate::demo::turn::{Turn, chunk};
+use crate::demo::turn::Turn;
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -59,9 +57,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
             Ok(Flow::Next)
         }
         _ => {
-            let update = chunk("agent_message_chunk", arguments.rest()).to_string();
-            let line = rpc::update(&turn.session, &update);
-            turn.raw(line.trim_end().to_owned()).await;
+            turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
             turn.connection.order_the_end(Order::Exit(0)).await
         }
     }
@@ -69,25 +65,22 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
 
 async fn crash(turn: &Turn, when: Option<&str>) -> Done {
     let call = ToolCall::new(turn, "execute", None);
-    let code = match when {
-        None => CRASH_CODE,
-        Some("before-tool") => {
-            call.announce(turn).await;
-            CRASH_CODE
-        }
-        Some("during-tool") => {
-            call.announce(turn).await;
-            call.begin(turn).await;
-            CRASH_CODE
-        }
-        Some("after-tool") => {
-            call.announce(turn).await;
-            call.begin(turn).await;
-            call.complete(turn).await;
-            CRASH_CODE
-        }
-        Some(code) => code.parse().map_err(|_| Usage)?,
+    let (n_steps, code) = match when {
+        None => (0, CRASH_CODE),
+        Some("before-tool") => (1, CRASH_CODE),
+        Some("during-tool") => (2, CRASH_CODE),
+        Some("after-tool") => (3, CRASH_CODE),
+        Some(code) => (0, code.parse().map_err(|_| Usage)?),
     };
+    if n_steps > 0 {
+        call.announce(turn).await;
+    }
+    if n_steps > 1 {
+        call.begin(turn).await;
+    }
+    if n_steps > 2 {
+        call.complete(turn).await;
+    }
     turn.connection.order_the_end(Order::Exit(code)).await
 }
 

@@ -1,15 +1,16 @@
-//! Commands that say something.
+//! Commands that say something, also about the agent itself, and that end the turn or keep it from
+//! ending.
 //!
-//! In: arguments. Out: message and thought chunks.
-//! What is said is valid ACP, however odd the text is.
+//! In: arguments. Out: message and thought chunks, the turn's outcome, or time that passes.
+//! What is said is valid ACP, however odd the text is. What `recall` lists was said in this session,
+//! in this process or before it. Only `hang-hard` outlives a cancel.
 
-use super::arguments::Arguments;
-use super::table::{COMMANDS, Group};
-use super::{Done, Flow};
-use crate::demo::turn::Turn;
+use super::{Arguments, Done, Flow, help};
+use crate::demo::turn::{OnCancel, Turn};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
+use wire::RpcError;
 
 /// A red square of 8 by 8 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=";
@@ -57,6 +58,9 @@ const GREETING: &str = "\
 Hello! I am the demo agent that is built into Switchyard. There is no model behind me: I do what \
 the script in your prompt says. Send `help` to see what I can do.\n";
 
+const PROVIDER_ERROR: &str = "API Error: 529 \
+{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}";
+
 pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
     match name {
         "help" => turn.say(help()).await,
@@ -72,13 +76,46 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
                 turn.think(word).await;
             }
         }
-        _ => {
+        "image" => {
             turn.update(json!({
                 "sessionUpdate": "agent_message_chunk",
                 "content": { "type": "image", "data": PNG, "mimeType": "image/png" },
             }))
             .await;
         }
+        "remember" => {
+            let note = arguments.need_rest()?;
+            turn.change(|session| session.record.notes.push(note.to_owned()));
+            turn.say(format!("I will remember: {note}\n")).await;
+        }
+        "recall" => turn.say(recall(turn)).await,
+        "cwd" => turn.say(format!("{}\n", turn.cwd())).await,
+        "env" => {
+            let name = arguments.need_word()?;
+            let text = match std::env::var_os(name) {
+                Some(value) => format!("{name}={}\n", value.to_string_lossy()),
+                None => format!("{name} is not set\n"),
+            };
+            turn.say(text).await;
+        }
+        "pid" => turn.say(format!("{}\n", std::process::id())).await,
+        "echo-prompt" => turn.say(turn.blocks.get()).await,
+        "stop" => return Ok(Flow::End(Ok(arguments.need_word()?.to_owned()))),
+        "fail" => {
+            let code = arguments.number()?;
+            return Ok(Flow::End(Err(RpcError::new(code, arguments.need_rest()?))));
+        }
+        "provider-error" => {
+            turn.say(PROVIDER_ERROR).await;
+            return Ok(Flow::End(Ok("end_turn".to_owned())));
+        }
+        "hang" => std::future::pending::<()>().await,
+        "hang-hard" => {
+            turn.wishes().on_cancel = OnCancel::Ignore;
+            std::future::pending::<()>().await;
+        }
+        // `sleep` and `silence`
+        _ => tokio::time::sleep(Duration::from_millis(arguments.number()?)).await,
     }
     Ok(Flow::Next)
 }
@@ -112,17 +149,20 @@ async fn numbered(turn: &Turn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
     }
 }
 
-fn help() -> String {
-    let mut text = String::from(
-        "I am the demo agent. A prompt is a script: one command per line, or several with ` ; ` \
-         between them.\n",
-    );
-    for group in Group::ALL {
-        let _ = write!(text, "\n**{}**\n\n", group.title());
-        for command in COMMANDS.iter().filter(|command| command.group == group) {
-            let syntax = format!("{} {}", command.name, command.arguments);
-            let _ = writeln!(text, "- `{}`: {}", syntax.trim_end(), command.about);
+fn recall(turn: &Turn) -> String {
+    let memory = turn.change(|session| {
+        let record = &session.record;
+        // The last prompt is the one that asks.
+        let n_prompts = record.prompts.len().saturating_sub(1);
+        let mut text =
+            format!("I remember {n_prompts} earlier prompts and {} notes.\n", record.notes.len());
+        for (n, prompt) in record.prompts.iter().take(n_prompts).enumerate() {
+            let _ = writeln!(text, "prompt {}: {prompt}", n + 1);
         }
-    }
-    text
+        for (n, note) in record.notes.iter().enumerate() {
+            let _ = writeln!(text, "note {}: {note}", n + 1);
+        }
+        text
+    });
+    memory.unwrap_or_else(|| "This session was deleted.\n".to_owned())
 }

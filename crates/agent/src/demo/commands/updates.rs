@@ -3,9 +3,8 @@
 //! In: arguments. Out: one or a few updates of the kind in question.
 //! A kind that the client must ask for is not sent to a client that did not.
 
-use super::arguments::{Arguments, Usage};
-use super::{Done, Flow, available};
-use crate::demo::rpc;
+use super::{Arguments, Done, Flow, Usage, available};
+use crate::demo::connection::update_line;
 use crate::demo::session::now;
 use crate::demo::turn::Turn;
 use serde_json::value::RawValue;
@@ -33,11 +32,11 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         "notice" => notice(turn, arguments.need_rest()?).await,
         "compaction" => compaction(turn).await,
-        "unknown-update" => turn.raw(rpc::update(&turn.session, UNKNOWN_UPDATE)).await,
+        "unknown-update" => turn.raw(update_line(&turn.session, UNKNOWN_UPDATE)).await,
         _ => {
             let json = arguments.need_rest()?;
             serde_json::from_str::<&RawValue>(json).map_err(|_| Usage)?;
-            turn.raw(rpc::update(&turn.session, json)).await;
+            turn.raw(update_line(&turn.session, json)).await;
         }
     }
     Ok(Flow::Next)

@@ -1,4 +1,4 @@
-//! Tests of `arguments`.
+//! Tests of `commands`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `store`.
+//! Tests of `session`.
 
 use super::*;
 
