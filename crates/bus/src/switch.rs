@@ -48,10 +48,8 @@ mod counters;
 mod deaths;
 mod destination;
 mod fan;
-mod finishing;
 mod from_client;
 mod from_worker;
-mod grace;
 mod hash;
 pub mod history;
 mod line;
@@ -67,7 +65,6 @@ mod session;
 mod supervision;
 mod timeouts;
 mod timers;
-mod upkeep;
 mod waiting;
 mod worker;
 

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind};
 
+use super::arrivals::Finish;
 use super::fan::FanId;
-use super::finishing::Finish;
 use super::hash::IdMap;
 use super::line::RawId;
 use super::pool::PoolId;
 use super::session::SessionKey;
 use super::{Level, Millis, WorkerId};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Client {
     /// What its listener or hello asked for; nothing it says later overrules it.
     pub(super) came_with: Option<Arc<str>>,
@@ -52,29 +52,6 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(came_with: Option<Arc<str>>) -> Self {
-        Self {
-            came_with,
-            chosen: None,
-            initialize: None,
-            initialized: None,
-            links: Vec::new(),
-            calls: IdMap::default(),
-            n_open: 0,
-            asks: IdMap::default(),
-            n_asked: 0,
-            sessions: Vec::new(),
-            n_held_bytes: 0,
-            n_waiting: 0,
-            n_bad_lines: 0,
-            has_made_sense: false,
-            level: Level::Low,
-            slow_since: None,
-            paused_for: Vec::new(),
-            finish: None,
-        }
-    }
-
     pub(super) fn is_paused(&self) -> bool {
         self.level > Level::Low || !self.paused_for.is_empty()
     }

@@ -9,12 +9,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use wire::Json;
 
 use super::{
     ClientId, CloseReason, Command, Input, Level, Millis, Output, Plan, StopHow, Switch, WorkerId,
 };
-
-mod plan_text;
 
 /// Writes a run down, step by step.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ pub struct Recorder {
 
 impl Recorder {
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        Self { text: format!("seed {seed}\nplan {}\n", plan_text::write(plan)) }
+        Self { text: format!("seed {seed}\nplan {}\n", Json::of(plan).as_str()) }
     }
 
     pub fn step(&mut self, at: Millis, input: &Input, outputs: &[Output]) {
@@ -68,7 +67,8 @@ pub fn replay(text: &str) -> Result<(), HistoryError> {
     let (at_line, seed) = header("seed ")?;
     let seed = seed.parse().map_err(|_| unreadable(at_line, "the seed is no number".into()))?;
     let (at_line, plan) = header("plan ")?;
-    let plan = plan_text::read(&plan).map_err(|why| unreadable(at_line, why))?;
+    let plan: Plan =
+        serde_json::from_str(&plan).map_err(|error| unreadable(at_line, error.to_string()))?;
     let mut switch =
         Switch::new(plan, seed).map_err(|error| unreadable(at_line, error.to_string()))?;
 
@@ -129,7 +129,7 @@ pub fn input_text(input: &Input) -> String {
             format!("worker-outbox {} {}", worker.0, level_text(*level))
         }
         Input::TimePassed => "time-passed".into(),
-        Input::NewPlan(plan) => format!("new-plan {}", plan_text::write(plan)),
+        Input::NewPlan(plan) => format!("new-plan {}", Json::of(plan).as_str()),
         Input::Command(command) => match command {
             Command::DrainAll => "drain-all".into(),
             Command::DrainPool(pool) => format!("drain-pool {pool}"),
@@ -228,7 +228,9 @@ fn read_input(text: &str) -> Result<Input, String> {
         },
         "worker-outbox" => Input::WorkerOutbox { worker: worker()?, level: read_level(tail)? },
         "time-passed" => Input::TimePassed,
-        "new-plan" => Input::NewPlan(Box::new(plan_text::read(rest)?)),
+        "new-plan" => {
+            Input::NewPlan(serde_json::from_str(rest).map_err(|error| error.to_string())?)
+        }
         "drain-all" => Input::Command(Command::DrainAll),
         "drain-pool" => Input::Command(Command::DrainPool(pool())),
         "recover-pool" => Input::Command(Command::RecoverPool(pool())),

@@ -1,21 +1,22 @@
 //! What the switch is to do: pools and limits.
 //!
 //! The fields are plain so that a configuration can be turned into them; [`Plan::check`]
-//! says whether they make sense, and the switch is only given plans that do.
+//! says whether they make sense, and the switch is only given plans that do. As JSON a plan stands
+//! in recorded histories.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub pools: Vec<PoolPlan>,
     pub limits: Limits,
 }
 
 /// Interchangeable workers. All times are in milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolPlan {
     pub name: Arc<str>,
     /// Everything that makes the process what it is (command, arguments, environment,
@@ -79,7 +80,7 @@ pub enum Restart {
     Never,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backoff {
     pub initial: u64,
     /// Also how long a worker must have lived for its next death to count as the first.
@@ -90,7 +91,7 @@ pub struct Backoff {
 
 /// More than `n_deaths` in `window` and the pool has failed: nothing is started for
 /// `cool_down`, then one worker is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intensity {
     pub n_deaths: u32,
     pub window: u64,
@@ -99,14 +100,14 @@ pub struct Intensity {
 
 /// A worker that said nothing for `interval` is asked, and is stuck if it says nothing for
 /// `timeout` more. Any line is a sign of life, an error too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
     pub method: Arc<str>,
     pub interval: u64,
     pub timeout: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     pub max_clients: usize,
@@ -124,7 +125,7 @@ pub struct Limits {
 
 /// Bytes that wait for a reader: reading from those that feed it stops above `high` and goes
 /// on below `low`; above `full` nothing more is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueMarks {
     pub low: usize,

@@ -35,9 +35,10 @@ pub struct WorkerId(pub u64);
 
 /// How much waits for a party that is slow to read. Say each crossing once. A single line
 /// that is larger than a mark counts as nothing while it waits alone, or it could never pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Fell below the low mark.
+    #[default]
     Low,
     /// Rose above the high mark.
     High,

@@ -1,11 +1,15 @@
-//! What is due when.
+//! What is due when, and the regular looks at workers: pings, memory and idleness.
 //!
 //! A timer is only a reason to look: whoever is woken checks whether anything is really due,
 //! so an old entry does no harm.
 
+use bytes::Bytes;
+use wire::RpcId;
+
 use super::pool::{Circuit, Pool, PoolId, Seat};
 use super::session::SessionKey;
-use super::{ClientId, Millis, Switch, WorkerId};
+use super::worker::Stage;
+use super::{ClientId, Millis, Output, Start, Switch, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
@@ -78,5 +82,78 @@ impl Switch {
             }
         }
         self.refill(id);
+    }
+
+    pub(super) fn ping(&mut self, id: WorkerId) {
+        let now = self.now;
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Running) else {
+            return;
+        };
+        let Some(ping) = self.pools.get(&worker.pool).and_then(|pool| pool.plan.ping.clone())
+        else {
+            return;
+        };
+        if let Some(pinged) = worker.pinged.take()
+            && worker.heard < pinged
+        {
+            return self.worker_stuck(id, "it does not answer a ping");
+        }
+        let due = worker.heard.after(ping.interval);
+        if due > now {
+            return self.set_timer(due, Timer::Ping(id));
+        }
+        worker.pinged = Some(now);
+        worker.n_called += 1;
+        worker.ping = worker.n_called;
+        let n = worker.ping;
+        let line = wire::request_line(&RpcId::number(n), &ping.method, "{}");
+        self.out.push(Output::ToWorker { worker: id, line: Bytes::from(line) });
+        self.set_timer(now.after(ping.timeout), Timer::Ping(id));
+    }
+
+    pub(super) fn worker_memory(&mut self, id: WorkerId, n_bytes: u64) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.n_memory_bytes = n_bytes;
+        let limit = self.pools.get(&worker.pool).and_then(|pool| pool.plan.max_memory_bytes);
+        if worker.stage == Stage::Running && limit.is_some_and(|limit| n_bytes > limit) {
+            worker.fault = Some("it used more memory than allowed");
+            self.retire(id);
+        }
+    }
+
+    pub(super) fn set_idle_timer(&mut self, id: PoolId) {
+        let idle_stop = self.pools.get(&id).and_then(|pool| pool.plan.idle_stop);
+        if let Some(idle_stop) = idle_stop {
+            self.timers.retain(|(_, timer)| *timer != Timer::Idle(id));
+            // Often enough that nobody idles for much longer than allowed.
+            self.set_timer(self.now.after((idle_stop / 4).max(1)), Timer::Idle(id));
+        }
+    }
+
+    pub(super) fn stop_idle(&mut self, id: PoolId) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        let Some(idle_stop) = pool.plan.idle_stop else { return };
+        let (mut idle, mut n_busy) = (Vec::new(), 0);
+        for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
+            match worker.stage {
+                // What keeps state for a client is not idle as long as the client is there.
+                Stage::Running if pool.is_private() && worker.has_served => n_busy += 1,
+                Stage::Running if worker.is_idle() && self.now.since(worker.used) >= idle_stop => {
+                    idle.push(worker.id);
+                }
+                Stage::Running | Stage::Starting => n_busy += 1,
+                Stage::Draining { .. } | Stage::Stopping => {}
+            }
+        }
+        if n_busy == 0 && pool.waiting.is_empty() && pool.plan.start == Start::OnDemand {
+            pool.is_woken = false;
+        }
+        let n_kept = pool.floor().saturating_sub(n_busy);
+        for worker in idle.into_iter().skip(n_kept).rev() {
+            self.retire(worker);
+        }
+        if self.pools.get(&id).is_some_and(|pool| pool.n_workers() > 0) {
+            self.set_idle_timer(id);
+        }
     }
 }

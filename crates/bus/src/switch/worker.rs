@@ -4,9 +4,9 @@ use bytes::Bytes;
 use wire::Envelope;
 
 use super::client::CallKind;
-use super::grace::Closing;
 use super::hash::{IdMap, NameHash, NameMap};
 use super::line::RawId;
+use super::moving::Closing;
 use super::pool::PoolId;
 use super::session::SessionKey;
 use super::timeouts::Timeouts;
