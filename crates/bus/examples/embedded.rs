@@ -45,8 +45,8 @@ async fn ask(launch: Launch) -> Result<(), Box<dyn Error>> {
     })?;
     let mut port = bus.port(Some("agents")).await?;
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
-    port.send(initialize.as_bytes()).await?;
-    match port.receive().await? {
+    port.sender.send(initialize.as_bytes()).await?;
+    match port.receiver.receive().await? {
         Some(answer) => println!("{}", String::from_utf8_lossy(&answer)),
         None => println!("the bus closed the port"),
     }

@@ -155,6 +155,15 @@ enum Waiter {
     Tagged(u64),
 }
 
+impl Waiter {
+    fn answered(self, outcome: Outcome) -> Incoming {
+        match self {
+            Self::Direct(waiter) => Incoming::Reply(Reply { waiter, outcome }),
+            Self::Tagged(tag) => Incoming::Tagged { tag, outcome },
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Calls {
     last_id: u64,
@@ -249,12 +258,12 @@ impl Connection {
     /// Never waits: a peer that left so much unread is as good as stalled.
     pub fn call_tagged(&self, tag: u64, method: &str, params: &Json) -> Result<(), CallError> {
         let id = self.enlist(Waiter::Tagged(tag))?;
-        self.try_send(wire::request_line(&RpcId::number(id), method, params.as_str()))
+        self.shared.try_send(wire::request_line(&RpcId::number(id), method, params.as_str()))
     }
 
     /// Never waits, as [`call_tagged`](Self::call_tagged).
     pub fn notify(&self, method: &str, params: &Json) -> Result<(), CallError> {
-        self.try_send(wire::notification_line(method, params.as_str()))
+        self.shared.try_send(wire::notification_line(method, params.as_str()))
     }
 
     /// As [`notify`](Self::notify), but waits for room: for a stream that must not be cut.
@@ -273,7 +282,7 @@ impl Connection {
     /// As [`respond`](Self::respond), but never waits.
     pub fn respond_now(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
         match self.response_line(id, outcome) {
-            Some(line) => self.try_send(line),
+            Some(line) => self.shared.try_send(line),
             None => Ok(()),
         }
     }
@@ -337,10 +346,6 @@ impl Connection {
         }
     }
 
-    fn try_send(&self, line: String) -> Result<(), CallError> {
-        self.shared.try_send(line)
-    }
-
     fn enlist(&self, waiter: Waiter) -> Result<u64, CallError> {
         let mut calls = self.calls();
         if calls.is_closed {
@@ -374,6 +379,11 @@ impl Shared {
             mpsc::error::TrySendError::Full(_) => CallError::Full,
             mpsc::error::TrySendError::Closed(_) => CallError::Closed,
         })
+    }
+
+    /// Whoever waits for the answer to a request of ours.
+    fn take_waiter(&self, id: &RpcId) -> Option<Waiter> {
+        self.calls().waiting.remove(&id.as_number()?)
     }
 
     fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {

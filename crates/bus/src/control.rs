@@ -1,64 +1,32 @@
 //! The words spoken between Switchyard and a keeper.
 //!
 //! One unix stream socket. Switchyard sends one order (the worker's descriptors ride on its
-//! length header), then single-byte commands; the keeper sends fixed-size reports. End of file
-//! is a word too: towards the keeper it means "our owner is gone", towards Switchyard "the keeper
+//! length header), then single-byte commands; the keeper sends reports, a line each. Both are JSON,
+//! in which paths and arguments are lists of their bytes, whatever these are. End of file is a word
+//! too: towards the keeper it means "our owner is gone", towards Switchyard "the keeper
 //! is gone". Both ends are the same binary, so there is no version to negotiate.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
 
-/// Above what `execve` takes for arguments and environment on any default Linux.
-pub(crate) const MAX_ORDER_BYTES: usize = 16 * 1024 * 1024;
+use serde::{Deserialize, Serialize};
+use wire::Json;
+
+/// Above what `execve` takes for arguments and environment on any default Linux, of which each byte
+/// is up to four here.
+pub(crate) const MAX_ORDER_BYTES: usize = 64 * 1024 * 1024;
+/// No report is nearly as long.
+pub(crate) const MAX_REPORT_BYTES: usize = 1024;
 
 /// What the keeper is to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
-    pub(crate) cwd: PathBuf,
+    pub(crate) cwd: OsString,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) cgroup: Option<PathBuf>,
+    pub(crate) cgroup: Option<OsString>,
     /// How many descriptors it may open, if that is another number than ours.
     pub(crate) n_descriptors: Option<u64>,
-}
-
-impl Order {
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put(&mut out, self.program.as_bytes());
-        put(&mut out, self.cwd.as_os_str().as_bytes());
-        put(&mut out, self.cgroup.as_deref().map_or(&[][..], |dir| dir.as_os_str().as_bytes()));
-        put(&mut out, self.n_descriptors.map(u64::to_le_bytes).as_ref().map_or(&[], |n| n));
-        put_len(&mut out, self.args.len());
-        for arg in &self.args {
-            put(&mut out, arg.as_bytes());
-        }
-        for (name, value) in &self.env {
-            put(&mut out, name.as_bytes());
-            put(&mut out, value.as_bytes());
-        }
-        out
-    }
-
-    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let rest = &mut bytes;
-        let program = take(rest)?;
-        let cwd = take(rest)?.into();
-        let cgroup = Some(take(rest)?).filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        let n_descriptors = match take(rest)?.as_bytes() {
-            [] => None,
-            bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
-        };
-        let n_args = take_len(rest)?;
-        let args = (0..n_args).map(|_| take(rest)).collect::<Option<_>>()?;
-        let mut env = Vec::new();
-        while !rest.is_empty() {
-            env.push((take(rest)?, take(rest)?));
-        }
-        Some(Self { program, args, cwd, env, cgroup, n_descriptors })
-    }
 }
 
 /// What Switchyard wants of a running tree. From `Stop` there is a way back to `Run`; the others
@@ -90,7 +58,7 @@ impl Wish {
 }
 
 /// Why a worker did not start. The number is an errno.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StartFailure {
     Cwd(i32),
     NotFound,
@@ -99,7 +67,7 @@ pub(crate) enum StartFailure {
 }
 
 /// What a keeper tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     Started {
         pid: i32,
@@ -115,64 +83,10 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    pub(crate) const BYTES: usize = 9;
-
-    pub(crate) fn encode(self) -> [u8; Self::BYTES] {
-        let (tag, a, b) = match self {
-            Self::Started { pid, in_cgroup } => (b'S', pid, i32::from(in_cgroup)),
-            Self::Failed(StartFailure::Cwd(errno)) => (b'F', 1, errno),
-            Self::Failed(StartFailure::NotFound) => (b'F', 2, 0),
-            Self::Failed(StartFailure::NotExecutable(errno)) => (b'F', 3, errno),
-            Self::Failed(StartFailure::Other(errno)) => (b'F', 4, errno),
-            Self::ExitedWith(code) => (b'X', code, 0),
-            Self::KilledBy(signal) => (b'K', signal, 0),
-            Self::Stuck(n) => (b'L', n, 0),
-            Self::Empty => (b'E', 0, 0),
-        };
-        let [a0, a1, a2, a3] = a.to_le_bytes();
-        let [b0, b1, b2, b3] = b.to_le_bytes();
-        [tag, a0, a1, a2, a3, b0, b1, b2, b3]
+    /// One line.
+    pub(crate) fn encode(self) -> String {
+        format!("{}\n", Json::of(&self).as_str())
     }
-
-    pub(crate) fn decode([tag, a0, a1, a2, a3, b0, b1, b2, b3]: [u8; Self::BYTES]) -> Option<Self> {
-        let a = i32::from_le_bytes([a0, a1, a2, a3]);
-        let b = i32::from_le_bytes([b0, b1, b2, b3]);
-        Some(match (tag, a) {
-            (b'S', pid) => Self::Started { pid, in_cgroup: b != 0 },
-            (b'F', 1) => Self::Failed(StartFailure::Cwd(b)),
-            (b'F', 2) => Self::Failed(StartFailure::NotFound),
-            (b'F', 3) => Self::Failed(StartFailure::NotExecutable(b)),
-            (b'F', 4) => Self::Failed(StartFailure::Other(b)),
-            (b'X', code) => Self::ExitedWith(code),
-            (b'K', signal) => Self::KilledBy(signal),
-            (b'L', n) => Self::Stuck(n),
-            (b'E', _) => Self::Empty,
-            _ => return None,
-        })
-    }
-}
-
-fn put_len(out: &mut Vec<u8>, len: usize) {
-    // An order beyond u32 is refused before it is sent, so saturating never reaches a reader.
-    out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes());
-}
-
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_len(out, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
-fn take_len(rest: &mut &[u8]) -> Option<usize> {
-    let (head, tail) = rest.split_first_chunk::<4>()?;
-    *rest = tail;
-    usize::try_from(u32::from_le_bytes(*head)).ok()
-}
-
-fn take(rest: &mut &[u8]) -> Option<OsString> {
-    let len = take_len(rest)?;
-    let (head, tail) = rest.split_at_checked(len)?;
-    *rest = tail;
-    Some(OsString::from_vec(head.to_vec()))
 }
 
 #[cfg(test)]

@@ -31,9 +31,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::cgroup::Cgroup;
 use crate::control::{Report, Wish};
 use crate::process_calls;
-use crate::procs::{Proc, descendants, snapshot};
+use crate::procs::{Proc, descendants, freeze_and_kill, living, snapshot, terminate};
 use crate::spawn::{self, send_at_once};
-use crate::tree::{freeze_and_kill, living, terminate};
 use freezer::Freezer;
 
 /// The hidden verb under which a binary is a keeper; by it keepers are known among processes.
@@ -110,7 +109,7 @@ fn catch_signals() -> io::Result<Signal> {
 }
 
 fn tell(control: &UnixStream, report: Report) {
-    send_at_once(control, &report.encode());
+    send_at_once(control, report.encode().as_bytes());
 }
 
 struct Keeper {

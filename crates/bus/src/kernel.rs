@@ -18,8 +18,8 @@
 //!     record: None,
 //! })?;
 //! let mut port = bus.port(Some("echo")).await?;
-//! port.send(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await?;
-//! let answer = port.receive().await?;
+//! port.sender.send(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await?;
+//! let answer = port.receiver.receive().await?;
 //! bus.drain().await?;
 //! # Ok(())
 //! # }
@@ -34,10 +34,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
+use crate::hello::Token;
 use crate::switch::{Command, PlanError};
 
 mod clients;
-mod greeting;
 mod inbox;
 mod listener;
 mod note;
@@ -48,7 +48,6 @@ mod setup;
 mod shell;
 mod workers;
 
-pub use greeting::Token;
 pub use listener::Listen;
 pub use picture::{ClientPicture, Picture, WorkerPicture};
 pub use port::{Port, PortReceiver, PortSender};

@@ -16,10 +16,9 @@ use crate::control::{Order, StartFailure, Wish};
 use crate::descriptors;
 use crate::environment::Environment;
 use crate::marked::Marker;
-use crate::pipes::Pipes;
 use crate::program;
 use crate::record::{self, Identity, Record};
-use crate::spawn;
+use crate::spawn::{self, Pipes};
 use crate::stderr::{self, Tail};
 use crate::supervisor::{Charge, HandshakeError, Life, supervise};
 use crate::worker::{Containment, Worker, WorkerHandle};
@@ -157,8 +156,8 @@ impl Launch {
             env: self.env.resolve(std::env::vars_os(), &marker),
             program: self.program.clone(),
             args: self.args,
-            cwd: self.cwd.clone(),
-            cgroup: cgroup.as_ref().map(|group| group.dir().to_path_buf()),
+            cwd: self.cwd.clone().into(),
+            cgroup: cgroup.as_ref().map(|group| group.dir().into()),
             n_descriptors: descriptors::limit_of_workers(),
         };
         let (wish, wishes) = watch::channel(Wish::Run);

@@ -13,7 +13,7 @@
 //! | the worker | keeper | the same |
 //! | Switchyard | keeper, its lifeline closed | the same |
 //! | the keeper | Switchyard ([`supervisor`](self)) | marker in the environment, keeper's session, cgroup |
-//! | both | [`sweep`](mod@sweep) at the next start | record file, marker in the environment, cgroup |
+//! | both | [`sweep`](fn@sweep) at the next start | record file, marker in the environment, cgroup |
 //!
 //! We do not use a PID namespace: for ordinary users it needs a user namespace, which changes
 //! what uid 0 and file ownership mean below it, and so breaks sudo, git's ownership check and the
@@ -30,7 +30,6 @@ pub mod keeper;
 mod kernel;
 mod launch;
 mod marked;
-mod pipes;
 mod process_calls;
 mod procs;
 mod program;
@@ -39,23 +38,22 @@ mod record;
 mod spawn;
 mod stderr;
 mod supervisor;
-mod sweep;
 pub mod switch;
-mod tree;
 mod worker;
 
 pub use descriptors::raise_descriptor_limit;
 pub use environment::Environment;
 pub use exit::ExitReport;
+pub use hello::Token;
 pub use kernel::{
     Bus, BusError, ClientPicture, Edges, Listen, Picture, PoolSetup, Port, PortReceiver,
-    PortSender, Setup, Token, WorkerPicture,
+    PortSender, Setup, WorkerPicture,
 };
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
 pub use process_calls::{give_free_memory_back, give_large_memory_back};
 pub use procs::{is_below_keeper, resident_bytes};
+pub use record::{Swept, SweptWorker, sweep};
 pub use stderr::{StderrLine, StderrLines};
-pub use sweep::{Swept, SweptWorker, sweep};
 pub use worker::{
     Containment, StopLadder, StopStep, Worker, WorkerHandle, WorkerStdin, WorkerStdout,
 };

@@ -13,8 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cgroup::Cgroup;
-use crate::procs::{Proc, descendants, snapshot};
-use crate::tree::freeze_and_kill;
+use crate::procs::{Proc, descendants, freeze_and_kill, snapshot};
 
 pub(crate) const MARKER_VARIABLE: &str = "SWITCHYARD_WORKER";
 

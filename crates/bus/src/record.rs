@@ -1,8 +1,12 @@
-//! One small file per live worker, for the start after a crash.
+//! One small file per live worker, and what the start after a crash does with them.
 //!
 //! In: who owns and who keeps a worker. Out: the same, read by the next Switchyard. A record is
 //! written whole (temporary file, then rename) before the worker starts and removed after its
 //! tree is gone, so a file without a worker can be, a worker without a file cannot.
+//!
+//! A sweep acts only upon a record whose owner *and* keeper are dead: a living owner still needs its
+//! worker, and a living keeper is already ending its tree. Processes are found by marker, never by
+//! pid alone, so a reused pid is never killed.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -11,10 +15,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::Cgroup;
-use crate::marked::Marker;
+use crate::marked::{Marker, end_marked};
 use crate::procs::Proc;
 
-pub(crate) const EXTENSION: &str = "worker";
+const EXTENSION: &str = "worker";
 const FIRST_LINE: &str = "switchyard-worker 1";
 // Five short lines; anything longer is not ours.
 const MAX_BYTES: u64 = 8 * 1024;
@@ -55,7 +59,7 @@ impl Record {
         Ok(path)
     }
 
-    pub(crate) fn read(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         if fs::symlink_metadata(path).ok().is_none_or(|is| !is.is_file() || is.len() > MAX_BYTES) {
             return None;
         }
@@ -99,7 +103,7 @@ pub(crate) fn prepare_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Whoever can write here can make a sweep believe things, so it must be ours alone.
-pub(crate) fn check_dir(dir: &Path) -> io::Result<()> {
+fn check_dir(dir: &Path) -> io::Result<()> {
     let metadata = fs::metadata(dir)?;
     let own_uid = rustix::process::geteuid().as_raw();
     if !metadata.is_dir() || metadata.uid() != own_uid || metadata.mode() & 0o022 != 0 {
@@ -112,6 +116,76 @@ pub(crate) fn check_dir(dir: &Path) -> io::Result<()> {
 fn parse_identity(text: &str) -> Option<Identity> {
     let (pid, start) = text.split_once(' ')?;
     Some(Identity { pid: pid.parse().ok()?, start: start.parse().ok()? })
+}
+
+/// The result of a [`sweep`].
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// Workers whose record is gone now.
+    pub ended: Vec<SweptWorker>,
+    /// Records that were left because their owner or keeper lives.
+    pub n_alive: usize,
+    /// Files that are called like a record and are none; they were left.
+    pub n_unreadable: usize,
+}
+
+/// One worker that was left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweptWorker {
+    pub id: String,
+    /// The processes that were still there, and were killed.
+    pub pids: Vec<u32>,
+    /// How many of them would not die; then the record stays for the next sweep.
+    pub n_left: usize,
+}
+
+/// Ends what dead Switchyards left behind. Blocks: call it before serving, or on a blocking
+/// thread. A directory that is not there means there is nothing to do.
+pub fn sweep(dir: &Path) -> io::Result<Swept> {
+    let mut swept = Swept::default();
+    if !dir.exists() {
+        return Ok(swept);
+    }
+    check_dir(dir)?;
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        match Record::read(&path) {
+            // Gone since we listed it: its owner removed it.
+            None if !path.exists() => {}
+            None => swept.n_unreadable += 1,
+            Some(record) if is_in_good_hands(&record) => swept.n_alive += 1,
+            Some(record) => swept.ended.push(end(&record, &path)),
+        }
+    }
+    Ok(swept)
+}
+
+fn is_in_good_hands(record: &Record) -> bool {
+    record.owner.is_alive() || record.keeper.is_alive() || are_we_part_of(&record.marker)
+}
+
+/// A Switchyard that itself ran inside a worker must not end itself.
+fn are_we_part_of(marker: &Marker) -> bool {
+    Proc::read(std::process::id().cast_signed())
+        .is_some_and(|own| own.has_environment_entry(&marker.environment_entry()))
+}
+
+fn end(record: &Record, path: &Path) -> SweptWorker {
+    let end = end_marked(&record.marker, None, record.cgroup.as_ref());
+    if let Some(cgroup) = &record.cgroup {
+        cgroup.remove();
+    }
+    if end.n_left == 0 {
+        let _gone = fs::remove_file(path);
+    }
+    SweptWorker {
+        id: record.marker.to_string(),
+        pids: end.pids.iter().map(|pid| pid.cast_unsigned()).collect(),
+        n_left: end.n_left,
+    }
 }
 
 #[cfg(test)]

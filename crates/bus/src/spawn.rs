@@ -1,4 +1,5 @@
-//! The hand-over of a worker to its keeper, seen from both sides.
+//! The pipes between Switchyard and a worker, and the hand-over of a worker to its keeper, seen from
+//! both sides.
 //!
 //! Owner: starts the keeper with the control socket as its stdin, an empty environment (a
 //! worker can read its keeper's) and nothing else, then sends the order and the worker's three
@@ -6,6 +7,7 @@
 //! can hold exactly the descriptors 0, 1 and 2, whatever was open in Switchyard.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -17,13 +19,17 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
 };
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, Command};
+use wire::Json;
 
 use crate::control::{MAX_ORDER_BYTES, Order};
+use crate::launch::{StderrKind, StdinKind};
 
-/// Worker's stdin, stdout and stderr.
+/// Worker's stdin, stdout and stderr. All are close-on-exec; only the keeper hands them on.
 pub(crate) type WorkerFds = [OwnedFd; 3];
 
 /// Starts a keeper that waits for its order. Our end of the control socket comes back.
@@ -45,9 +51,11 @@ pub(crate) fn start_keeper(exe: &Path, args: &[OsString]) -> io::Result<(Child, 
 /// the end of the worker is the end of its pipes.
 pub(crate) async fn send_order(
     control: &mut UnixStream,
-    order: &[u8],
+    order: &Order,
     fds: WorkerFds,
 ) -> io::Result<()> {
+    let order = Json::of(order);
+    let order = order.as_str().as_bytes();
     let len = u32::try_from(order.len()).ok().filter(|_| order.len() <= MAX_ORDER_BYTES);
     let header = len.ok_or(io::ErrorKind::ArgumentListTooLong)?.to_le_bytes();
     control
@@ -84,8 +92,7 @@ pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(Order, W
     }
     let mut order = vec![0; len];
     control.read_exact(&mut order)?;
-    let order = Order::decode(&order).ok_or(io::ErrorKind::InvalidData)?;
-    Ok((order, fds))
+    Ok((serde_json::from_slice(&order)?, fds))
 }
 
 /// Sends a few bytes into an almost empty buffer: they fit, or the other side is gone or wedged,
@@ -93,4 +100,48 @@ pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(Order, W
 /// seen the socket writable for the first time.)
 pub(crate) fn send_at_once(control: &UnixStream, bytes: &[u8]) {
     let _unheard = send(control, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
+
+/// A whole large message then fits, and costs one wake-up instead of sixteen. It is also the most
+/// that an ordinary user may ask for by default.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+pub(crate) struct Pipes {
+    pub(crate) stdin: Option<Sender>,
+    pub(crate) stdout: Receiver,
+    pub(crate) stderr: Option<Receiver>,
+    pub(crate) workers: WorkerFds,
+}
+
+impl Pipes {
+    pub(crate) fn open(stdin: StdinKind, stderr: StderrKind) -> io::Result<Self> {
+        let (stdin, workers_stdin) = match stdin {
+            StdinKind::Pipe => {
+                let (read, write) = wide_pipe()?;
+                (Some(Sender::from_owned_fd(write)?), read)
+            }
+            StdinKind::Null => (None, File::open("/dev/null")?.into()),
+        };
+        let (stdout, workers_stdout) = wide_pipe()?;
+        let (stderr, workers_stderr) = match stderr {
+            StderrKind::Captured => {
+                let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+                (Some(Receiver::from_owned_fd(read)?), write)
+            }
+            StderrKind::MergedIntoStdout => (None, workers_stdout.try_clone()?),
+        };
+        Ok(Self {
+            stdin,
+            stdout: Receiver::from_owned_fd(stdout)?,
+            stderr,
+            workers: [workers_stdin, workers_stdout, workers_stderr],
+        })
+    }
+}
+
+fn wide_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    // A user's pipes share a quota; when it is used up, the default size must do.
+    let _best_effort = fcntl_setpipe_size(&write, PIPE_BYTES);
+    Ok((read, write))
 }

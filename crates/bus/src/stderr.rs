@@ -70,8 +70,9 @@ impl Tail {
     }
 }
 
-/// Splits chunks into lines and passes them on if there is room.
-struct Splitter {
+/// The writing end, to be given to [`drain`]: splits chunks into lines and passes them on if there is
+/// room.
+pub(crate) struct StderrSink {
     line: Vec<u8>,
     is_cut: bool,
     n_dropped_before: u64,
@@ -82,32 +83,28 @@ struct Splitter {
 pub(crate) fn channel() -> (StderrSink, StderrLines) {
     let (sender, lines) = mpsc::channel(QUEUE_LINES);
     let n_dropped = Arc::new(AtomicU64::new(0));
-    let splitter = Splitter {
+    let sink = StderrSink {
         line: Vec::new(),
         is_cut: false,
         n_dropped_before: 0,
         n_dropped: Arc::clone(&n_dropped),
         lines: sender,
     };
-    (StderrSink(splitter), StderrLines { lines, n_dropped })
+    (sink, StderrLines { lines, n_dropped })
 }
 
-/// The writing end, to be given to [`drain`].
-pub(crate) struct StderrSink(Splitter);
-
 /// Reads until the last writer is gone.
-pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<Tail>, sink: StderrSink) {
-    let StderrSink(mut splitter) = sink;
+pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<Tail>, mut sink: StderrSink) {
     let mut chunk = vec![0; READ_BYTES];
     while let Ok(n) = stderr.read(&mut chunk).await {
         let Some(read) = chunk.get(..n).filter(|read| !read.is_empty()) else { break };
         tail.push(read);
-        splitter.feed(read);
+        sink.feed(read);
     }
-    splitter.finish();
+    sink.finish();
 }
 
-impl Splitter {
+impl StderrSink {
     fn feed(&mut self, chunk: &[u8]) {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             match piece.strip_suffix(b"\n") {

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cgroup::Cgroup;
-use crate::control::{Order, Report, StartFailure, Wish};
+use crate::control::{MAX_REPORT_BYTES, Order, Report, StartFailure, Wish};
 use crate::exit::ExitReport;
 use crate::marked::{Marker, end_marked};
 use crate::spawn::{WorkerFds, send_at_once, send_order};
@@ -110,7 +110,7 @@ impl Charge {
         fds: WorkerFds,
         reports: &mut Reports,
     ) -> Result<Started, HandshakeError> {
-        let sent = send_order(&mut self.control, &order.encode(), fds).await;
+        let sent = send_order(&mut self.control, &order, fds).await;
         if let Err(error) = sent {
             return Err(match error.kind() {
                 io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
@@ -142,14 +142,14 @@ impl Charge {
                     Some(Report::Empty) => end = KeeperEnd::TreeEmpty,
                     Some(Report::Stuck(n)) => {
                         answer_by = None;
-                        lives.send_modify(|life| life.give_up(n.unsigned_abs()));
+                        lives.send_modify(|life| life.end(n.unsigned_abs()));
                     }
                     Some(report) => lives.send_modify(|life| life.note(report)),
                 },
                 wish = wishes.changed(), if has_handles => {
                     let wish = wish.ok().map(|()| *wishes.borrow_and_update());
                     if let Some(wish) = wish {
-                        self.command(wish);
+                        send_at_once(&self.control, &[wish.encode()]);
                     } else {
                         has_handles = false;
                         let _gone = rustix::net::shutdown(&self.control, Shutdown::Write);
@@ -165,10 +165,6 @@ impl Charge {
                 }
             }
         }
-    }
-
-    fn command(&self, wish: Wish) {
-        send_at_once(&self.control, &[wish.encode()]);
     }
 
     async fn finish(mut self, end: KeeperEnd, lives: &watch::Sender<Life>) {
@@ -238,11 +234,6 @@ impl Life {
         self.exit.get_or_insert_default().keeper_lost = true;
     }
 
-    fn give_up(&mut self, n_left: u32) {
-        self.exit.get_or_insert_default().n_left = n_left;
-        self.is_ended = true;
-    }
-
     fn end(&mut self, n_left: u32) {
         self.exit.get_or_insert_default().n_left = n_left;
         self.is_ended = true;
@@ -259,12 +250,16 @@ impl Reports {
     /// `None` when the keeper is gone, or speaks what we do not.
     async fn next(&mut self, control: &UnixStream) -> Option<Report> {
         loop {
-            if let Some(report) = self.unread.first_chunk::<{ Report::BYTES }>().copied() {
-                self.unread.drain(..Report::BYTES);
-                return Report::decode(report);
+            if let Some(end) = memchr::memchr(b'\n', &self.unread) {
+                let report = serde_json::from_slice(self.unread.get(..end)?);
+                self.unread.drain(..=end);
+                return report.ok();
+            }
+            if self.unread.len() > MAX_REPORT_BYTES {
+                return None;
             }
             control.readable().await.ok()?;
-            let mut chunk = [0; 8 * Report::BYTES];
+            let mut chunk = [0; MAX_REPORT_BYTES];
             match control.try_read(&mut chunk) {
                 Ok(0) => return None,
                 Ok(n) => self.unread.extend(chunk.iter().take(n)),

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError, RpcId};
 
-use super::{ConnectionLimits, Incoming, Outcome, Reply, Shared, Waiter};
+use super::{ConnectionLimits, Incoming, Outcome, Shared};
 use crate::quota::Reserved;
 
 /// Read at once: what a pipe holds by default, so a flood comes in large batches.
@@ -124,14 +124,11 @@ fn salvage(line: &[u8], why: RpcError, shared: &Weak<Shared>, batch: &mut Vec<In
     if is_request {
         return shared.try_send(wire::error_line(&id, &why)).is_ok();
     }
-    let waiter = id.as_number().and_then(|id| shared.calls().waiting.remove(&id));
     let outcome = Err(RpcError::internal(format_args!("unreadable answer: {}", why.message)));
-    match waiter {
-        Some(Waiter::Direct(waiter)) => batch.push(Incoming::Reply(Reply { waiter, outcome })),
-        Some(Waiter::Tagged(tag)) => batch.push(Incoming::Tagged { tag, outcome }),
-        None => return false,
-    }
-    true
+    let answered = shared.take_waiter(&id).map(|waiter| waiter.answered(outcome));
+    let is_answered = answered.is_some();
+    batch.extend(answered);
+    is_answered
 }
 
 fn beginning(line: &[u8]) -> String {
@@ -155,13 +152,8 @@ fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
 }
 
 fn settle(message: Message, outcome: Outcome, shared: &Weak<Shared>) -> Incoming {
-    let waiter = shared.upgrade().and_then(|shared| {
-        let id = message.id().as_number()?;
-        shared.calls().waiting.remove(&id)
-    });
-    match waiter {
-        Some(Waiter::Direct(waiter)) => Incoming::Reply(Reply { waiter, outcome }),
-        Some(Waiter::Tagged(tag)) => Incoming::Tagged { tag, outcome },
+    match shared.upgrade().and_then(|shared| shared.take_waiter(&message.id())) {
+        Some(waiter) => waiter.answered(outcome),
         None => Incoming::Unasked(message),
     }
 }

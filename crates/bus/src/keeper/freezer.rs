@@ -15,8 +15,7 @@ use rustix::process::Signal;
 use tokio::time::Instant;
 
 use crate::cgroup::Cgroup;
-use crate::procs::Proc;
-use crate::tree::freeze;
+use crate::procs::{Proc, freeze};
 
 /// The first wait before looking again; most processes stop within a millisecond.
 const FIRST_WAIT: Duration = Duration::from_millis(5);

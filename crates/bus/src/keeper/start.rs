@@ -30,7 +30,7 @@ pub(super) struct Started {
 pub(super) fn start(order: Order, fds: WorkerFds) -> Result<Started, StartFailure> {
     let marker = order.variable(MARKER_VARIABLE).and_then(OsStr::to_str).and_then(Marker::parse);
     let entered = marker
-        .and_then(|marker| Cgroup::existing(order.cgroup.clone()?, &marker))
+        .and_then(|marker| Cgroup::existing(order.cgroup.clone()?.into(), &marker))
         .filter(|cgroup| cgroup.enter().is_ok());
 
     if let Some(n) = order.n_descriptors {

@@ -8,11 +8,11 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::greeting::{Greeting, Token, greet};
 use super::inbox::{Cut, Inbox};
 use super::listener::{Accepted, Via};
 use super::outbox::{Flushed, Outbox};
 use super::shell::{Party, Shell};
+use crate::hello::{Greeting, Token, greet};
 use crate::switch::{ClientId, Input, Millis};
 
 /// The longest first line of a client that has not shown its token.
@@ -95,7 +95,7 @@ impl Shell {
                 Ok(None) => return,
                 Ok(Some(accepted)) => {
                     let token = listener.token().cloned();
-                    let pool = listener.pool.clone();
+                    let pool = listener.pool().cloned();
                     self.add_client(accepted, token, pool);
                 }
                 Err(errno) => {
@@ -152,7 +152,7 @@ impl Shell {
             socket: accepted.socket,
             via: accepted.via,
             inbox: Inbox::default(),
-            outbox: Outbox::new(),
+            outbox: Outbox::default(),
             stage: Stage::Guest { since: self.now, token, pool },
             is_paused: false,
             has_ended: false,

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
 use super::BusError;
-use super::greeting::Token;
+use crate::hello::Token;
 
 /// Where to listen, and for whom.
 #[derive(Debug, Clone)]
@@ -31,21 +31,16 @@ pub enum Listen {
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: OwnedFd,
-    pub(super) kind: Kind,
-    pub(super) pool: Option<Arc<str>>,
+    /// With the address that a port of 0 became.
+    pub(super) listen: Listen,
+    _file: Option<SocketFile>,
     /// Not accepting, because there are no descriptors left.
     pub(super) is_resting: bool,
 }
 
-#[derive(Debug)]
-pub(super) enum Kind {
-    Tcp { address: SocketAddr, token: Option<Token> },
-    Unix { file: SocketFile, is_private: bool },
-}
-
 /// A socket in the file system, removed with its listener.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
@@ -64,28 +59,27 @@ pub(super) struct Accepted {
 }
 
 impl Listener {
-    pub(super) fn open(listen: Listen) -> Result<Self, BusError> {
+    pub(super) fn open(mut listen: Listen) -> Result<Self, BusError> {
         let place = listen.to_string();
-        let (socket, kind, pool) = match listen {
-            Listen::Tcp { address, token, pool } => {
+        let refused = |source| BusError::Listen { place: place.clone(), source };
+        let (socket, file) = match &mut listen {
+            Listen::Tcp { address, token, .. } => {
                 if token.is_none() && !address.ip().is_loopback() {
-                    return Err(BusError::OpenToAll(address));
+                    return Err(BusError::OpenToAll(*address));
                 }
-                let socket =
-                    TcpListener::bind(address).map_err(|source| refused(&place, source))?;
-                socket.set_nonblocking(true).map_err(|source| refused(&place, source))?;
-                let address = socket.local_addr().map_err(|source| refused(&place, source))?;
-                (OwnedFd::from(socket), Kind::Tcp { address, token }, pool)
+                let socket = TcpListener::bind(*address).map_err(refused)?;
+                socket.set_nonblocking(true).map_err(refused)?;
+                *address = socket.local_addr().map_err(refused)?;
+                (OwnedFd::from(socket), None)
             }
-            Listen::Unix { path, mode, pool } => {
-                let (socket, file) =
-                    bind_unix(&path, mode).map_err(|source| refused(&place, source))?;
-                (socket, Kind::Unix { file, is_private: mode.trailing_zeros() >= 6 }, pool)
+            Listen::Unix { path, mode, .. } => {
+                let (socket, file) = bind_unix(path, *mode).map_err(refused)?;
+                (socket, Some(file))
             }
         };
         // std listens with a backlog of 128; a thousand clients may come at once.
         let _as_it_was = rustix::net::listen(&socket, 4096);
-        Ok(Self { socket, kind, pool, is_resting: false })
+        Ok(Self { socket, listen, _file: file, is_resting: false })
     }
 
     /// A client that waits, if there is one. One that may not come is closed.
@@ -99,13 +93,14 @@ impl Listener {
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
                 Err(errno) => return Err(errno),
             };
-            let via = match &self.kind {
-                Kind::Tcp { .. } => {
+            let via = match &self.listen {
+                Listen::Tcp { .. } => {
                     let _slower = sockopt::set_tcp_nodelay(&socket, true);
                     notice_death(&socket);
                     Via::Tcp(rustix::net::getpeername(&socket).ok().flatten().and_then(to_address))
                 }
-                Kind::Unix { is_private, .. } => {
+                Listen::Unix { mode, .. } => {
+                    let is_private = mode.trailing_zeros() >= 6;
                     let uid = sockopt::socket_peercred(&socket).map(|peer| peer.uid);
                     let own = rustix::process::geteuid();
                     match uid {
@@ -124,16 +119,21 @@ impl Listener {
     }
 
     pub(super) fn token(&self) -> Option<&Token> {
-        match &self.kind {
-            Kind::Tcp { token, .. } => token.as_ref(),
-            Kind::Unix { .. } => None,
+        match &self.listen {
+            Listen::Tcp { token, .. } => token.as_ref(),
+            Listen::Unix { .. } => None,
         }
     }
 
+    pub(super) fn pool(&self) -> Option<&Arc<str>> {
+        let (Listen::Tcp { pool, .. } | Listen::Unix { pool, .. }) = &self.listen;
+        pool.as_ref()
+    }
+
     pub(super) fn address(&self) -> Option<SocketAddr> {
-        match self.kind {
-            Kind::Tcp { address, .. } => Some(address),
-            Kind::Unix { .. } => None,
+        match self.listen {
+            Listen::Tcp { address, .. } => Some(address),
+            Listen::Unix { .. } => None,
         }
     }
 }
@@ -156,10 +156,6 @@ fn notice_death(socket: &OwnedFd) {
 
 fn to_address(any: rustix::net::SocketAddrAny) -> Option<SocketAddr> {
     SocketAddr::try_from(any).ok()
-}
-
-fn refused(place: &str, source: io::Error) -> BusError {
-    BusError::Listen { place: place.to_owned(), source }
 }
 
 fn bind_unix(path: &Path, mode: u32) -> io::Result<(OwnedFd, SocketFile)> {
@@ -203,15 +199,6 @@ impl std::fmt::Display for Listen {
         match self {
             Self::Tcp { address, .. } => write!(f, "tcp {address}"),
             Self::Unix { path, .. } => write!(f, "unix {}", path.display()),
-        }
-    }
-}
-
-impl std::fmt::Display for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            Kind::Tcp { address, .. } => write!(f, "tcp {address}"),
-            Kind::Unix { file, .. } => write!(f, "unix {}", file.path.display()),
         }
     }
 }

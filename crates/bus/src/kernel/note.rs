@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
-use super::greeting::Token;
 use super::listener::Listener;
 use super::picture::Picture;
 use super::{BusError, Setup};
 use crate::exit::ExitReport;
+use crate::hello::Token;
 use crate::switch::{Command, WorkerId};
 use crate::worker::WorkerHandle;
 

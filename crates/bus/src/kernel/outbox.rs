@@ -29,7 +29,7 @@ pub(super) enum Flushed {
     Broken,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Outbox {
     pieces: VecDeque<Bytes>,
     /// Small lines, after all pieces.
@@ -42,16 +42,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new() -> Self {
-        Self {
-            pieces: VecDeque::new(),
-            tail: Vec::new(),
-            n_bytes: 0,
-            n_lines: 0,
-            level: Level::Low,
-        }
-    }
-
     pub(super) fn n_bytes(&self) -> usize {
         self.n_bytes
     }
@@ -68,7 +58,7 @@ impl Outbox {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self { level: self.level, ..Self::new() };
+        *self = Self { level: self.level, ..Self::default() };
     }
 
     /// Writes what can be written to a pipe now.

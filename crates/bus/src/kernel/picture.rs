@@ -74,7 +74,7 @@ impl Shell {
             clients,
             workers,
             n_unfinished_bytes: self.n_unfinished_bytes,
-            listeners: self.listeners.values().map(ToString::to_string).collect(),
+            listeners: self.listeners.values().map(|one| one.listen.to_string()).collect(),
         }
     }
 }

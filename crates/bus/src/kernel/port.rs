@@ -15,11 +15,11 @@ use wire::{LineError, LineSplitter};
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to a bus. Dropping it is leaving; the bus cancels what it had asked.
+/// A connection to a bus, for one task that sends and one that receives. Dropping it is leaving; the bus cancels what it had asked.
 #[derive(Debug)]
 pub struct Port {
-    sender: PortSender,
-    receiver: PortReceiver,
+    pub sender: PortSender,
+    pub receiver: PortReceiver,
 }
 
 #[derive(Debug)]
@@ -49,23 +49,6 @@ impl Port {
         Ok((port, theirs.into()))
     }
 
-    /// Sends one message, without line end. If the call is dropped before it is done, the
-    /// rest goes out with the next one.
-    pub async fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        self.sender.send(message).await
-    }
-
-    /// The next message for this client; `None` when the bus closed the port. May be dropped
-    /// at any time.
-    pub async fn receive(&mut self) -> io::Result<Option<Bytes>> {
-        self.receiver.receive().await
-    }
-
-    /// For one task that sends and one that receives.
-    pub fn into_split(self) -> (PortSender, PortReceiver) {
-        (self.sender, self.receiver)
-    }
-
     /// The bare stream, for those who bring lines of their own.
     pub fn into_stream(self) -> io::Result<UnixStream> {
         self.receiver.stream.reunite(self.sender.stream).map_err(io::Error::other)
@@ -73,7 +56,8 @@ impl Port {
 }
 
 impl PortSender {
-    /// See [`Port::send`].
+    /// Sends one message, without line end. If the call is dropped before it is done, the
+    /// rest goes out with the next one.
     pub async fn send(&mut self, message: &[u8]) -> io::Result<()> {
         if memchr::memchr(b'\n', message).is_some() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a message is one line"));
@@ -89,7 +73,8 @@ impl PortSender {
 }
 
 impl PortReceiver {
-    /// See [`Port::receive`].
+    /// The next message for this client; `None` when the bus closed the port. May be dropped
+    /// at any time.
     pub async fn receive(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             match self.lines.next_line() {

@@ -413,7 +413,7 @@ impl Shell {
         self.n_listeners += 1;
         let party = Party::Listener(self.n_listeners);
         if let Err(error) = epoll::add(&self.epoll, &listener, party.token(), EventFlags::IN) {
-            tracing::error!(%error, %listener, "cannot listen");
+            tracing::error!(%error, listener = %listener.listen, "cannot listen");
             return;
         }
         self.listeners.insert(self.n_listeners, listener);

@@ -23,16 +23,20 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 async fn a_port_is_a_client_like_any_other() {
     let bus = Bus::start(without_workers()).unwrap();
     let mut port = bus.port(None).await.unwrap();
-    port.send(b"no json").await.unwrap();
-    let answer = soon(port.receive()).await.unwrap().unwrap();
+    port.sender.send(b"no json").await.unwrap();
+    let answer = soon(port.receiver.receive()).await.unwrap().unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["error"]["code"], -32700);
-    assert!(port.send(b"two\nlines").await.is_err());
+    assert!(port.sender.send(b"two\nlines").await.is_err());
 
     let picture = bus.picture().await.unwrap();
     assert_eq!((picture.clients.len(), picture.counters.bad_lines_from_clients), (1, 1));
     soon(bus.drain()).await.unwrap();
-    assert_eq!(soon(port.receive()).await.unwrap(), None, "a drained bus closes its clients");
+    assert_eq!(
+        soon(port.receiver.receive()).await.unwrap(),
+        None,
+        "a drained bus closes its clients"
+    );
     assert!(matches!(bus.picture().await, Err(BusError::Ended)));
 }
 
@@ -41,7 +45,7 @@ async fn dropping_the_last_handle_ends_the_bus() {
     let bus = Bus::start(without_workers()).unwrap();
     let mut port = bus.port(None).await.unwrap();
     drop(bus);
-    assert_eq!(soon(port.receive()).await.unwrap_or_default(), None);
+    assert_eq!(soon(port.receiver.receive()).await.unwrap_or_default(), None);
 }
 
 #[tokio::test]

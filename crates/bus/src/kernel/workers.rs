@@ -78,7 +78,7 @@ impl Shell {
             ladder: setup.ladder,
             process: Process::Starting { wish: None },
             inbox: Inbox::default(),
-            outbox: Outbox::new(),
+            outbox: Outbox::default(),
             is_paused: false,
             is_read: false,
             is_touched: false,

@@ -1,12 +1,12 @@
 use super::*;
 
 fn lines_of(chunks: &[&[u8]]) -> Vec<StderrLine> {
-    let (StderrSink(mut splitter), mut lines) = channel();
+    let (mut sink, mut lines) = channel();
     for chunk in chunks {
-        splitter.feed(chunk);
+        sink.feed(chunk);
     }
-    splitter.finish();
-    drop(splitter);
+    sink.finish();
+    drop(sink);
     std::iter::from_fn(|| lines.lines.try_recv().ok()).collect()
 }
 
@@ -36,13 +36,13 @@ fn a_long_line_is_cut_and_the_next_one_is_whole() {
 
 #[test]
 fn a_slow_reader_is_told_how_much_it_missed() {
-    let (StderrSink(mut splitter), mut lines) = channel();
+    let (mut sink, mut lines) = channel();
 
     for _ in 0..QUEUE_LINES + 3 {
-        splitter.feed(b"line\n");
+        sink.feed(b"line\n");
     }
     assert_eq!(lines.lines.try_recv().unwrap().n_dropped_before, 0);
-    splitter.feed(b"after\n");
+    sink.feed(b"after\n");
 
     assert_eq!(lines.n_dropped(), 3);
     let last = std::iter::from_fn(|| lines.lines.try_recv().ok()).last().unwrap();

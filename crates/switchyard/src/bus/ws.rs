@@ -197,7 +197,7 @@ type Socket = WebSocketStream<Metered>;
 /// Ends when either side does; what the client had asked is then cancelled by the bus.
 async fn bridge(socket: Socket, port: Port, meter: &Meter, max_line_bytes: usize) -> Result<()> {
     let (mut sink, stream) = socket.split();
-    let (to_bus, from_bus) = port.into_split();
+    let Port { sender: to_bus, receiver: from_bus } = port;
     let (heard, last_heard) = watch::channel(Some(Instant::now()));
     // The first message shows the token, or the bus closes the port.
     let on_message = || {

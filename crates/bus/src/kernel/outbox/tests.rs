@@ -24,7 +24,7 @@ fn read_some(from: &OwnedFd, n: usize, into: &mut Vec<u8>) -> bool {
 
 #[test]
 fn a_line_that_waits_alone_is_no_pressure() {
-    let mut outbox = Outbox::new();
+    let mut outbox = Outbox::default();
     outbox.push(Bytes::from(vec![b'x'; 100]));
     assert_eq!(outbox.crossing(MARKS), None);
     outbox.push(Bytes::from_static(b"y"));
@@ -35,7 +35,7 @@ fn a_line_that_waits_alone_is_no_pressure() {
 #[test]
 fn levels_fall_behind_the_marks() {
     let (read, write) = nonblocking_pipe();
-    let mut outbox = Outbox::new();
+    let mut outbox = Outbox::default();
     for _ in 0..30 {
         outbox.push(Bytes::from_static(b"z"));
     }
@@ -50,7 +50,7 @@ fn levels_fall_behind_the_marks() {
 #[test]
 fn a_reader_that_is_gone_is_told_from_one_that_is_slow() {
     let (read, write) = nonblocking_pipe();
-    let mut outbox = Outbox::new();
+    let mut outbox = Outbox::default();
     outbox.push(Bytes::from(vec![b'x'; 1 << 20]));
     assert_eq!(outbox.flush(&write), Flushed::Blocked);
     drop(read);
@@ -64,7 +64,7 @@ proptest! {
         steps in prop::collection::vec((0_usize..40_000, any::<bool>(), 0_usize..90_000), 1..40),
     ) {
         let (read, write) = nonblocking_pipe();
-        let (mut outbox, mut sent, mut seen) = (Outbox::new(), Vec::new(), Vec::new());
+        let (mut outbox, mut sent, mut seen) = (Outbox::default(), Vec::new(), Vec::new());
         for (index, (size, is_flushed, n_read)) in steps.into_iter().enumerate() {
             let line = vec![u8::try_from(index % 251).unwrap(); size];
             sent.extend_from_slice(&line);
