@@ -5,12 +5,9 @@
 //! syncer does that for those who ask. Beside the database lie `heads`, a second copy of
 //! each session's head, and `claims/`, one locked file per session in use.
 
-mod checkpointer;
 mod claims;
-mod decided;
 mod fault;
 mod files;
-mod lost;
 mod origins;
 mod reader;
 mod rows;
@@ -42,8 +39,8 @@ use crate::{
 use claims::Claims;
 use fault::Outcome;
 use files::Files;
-pub use lost::LostSession;
 use reader::Question;
+pub use rows::LostSession;
 use step::Step;
 use syncer::Syncer;
 use writer::{Job, Task, Writer};
@@ -98,7 +95,7 @@ impl SqliteLog {
         let connection = schema::open_writer(&files.database).map_err(at)?;
         schema::check_sessions(&connection, &files.database).map_err(at)?;
         let heads = Arc::new(Heads::open(&files.heads)?);
-        let lost = lost::find(&connection, &heads).map_err(at)?;
+        let lost = rows::find_lost(&connection, &heads).map_err(at)?;
         for LostSession { id, head } in &lost {
             tracing::error!(session = %id, head = head.0, "a session is lost from the database");
         }
@@ -130,7 +127,7 @@ impl SqliteLog {
         let (jobs, job_queue) = mpsc::channel(writer::QUEUED_JOBS);
         let (syncs, sync_queue) = mpsc::channel(syncer::QUEUED_SYNCS);
         let (questions, question_queue) = mpsc::channel(reader::QUEUED_QUESTIONS);
-        let (nudges, nudge_queue) = mpsc::channel(checkpointer::QUEUED_NUDGES);
+        let (nudges, nudge_queue) = mpsc::channel(syncer::QUEUED_NUDGES);
         let syncer = Syncer {
             wal,
             wal_path: self.files.wal.clone(),
@@ -162,7 +159,7 @@ impl SqliteLog {
         self.threads.push(self.spawn("store-watcher", watch)?);
         let path = self.files.database.clone();
         let connection = schema::open_checkpointer(&path).map_err(|fault| fault.at(&path))?;
-        let checkpoint = move || checkpointer::run(&connection, &path, nudge_queue);
+        let checkpoint = move || syncer::run_checkpointer(&connection, &path, nudge_queue);
         self.threads.push(self.spawn("store-checkpointer", checkpoint)?);
         self.threads.push(self.spawn("store-syncer", move || syncer.run(sync_queue))?);
         self.writer = Some(self.spawn("store-writer", move || writer.run(job_queue))?);
@@ -205,6 +202,19 @@ impl SqliteLog {
         question: impl FnOnce(&mut Connection) -> Outcome<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         reader::ask(&self.queues()?.questions, self.files.database.clone(), question).await
+    }
+
+    /// The records in the rows that are found.
+    async fn records(
+        &self,
+        find: impl FnOnce(&Connection) -> Outcome<Vec<rows::Row>> + Send + 'static,
+    ) -> Result<Vec<SessionRecord>, StoreError> {
+        let heads = Arc::clone(&self.heads);
+        self.ask(move |connection| {
+            let found = find(connection)?;
+            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
+        })
+        .await
     }
 }
 
@@ -292,25 +302,16 @@ impl EventLog for SqliteLog {
 
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
         check_prefix(prefix)?;
-        let (prefix, heads) = (prefix.to_owned(), Arc::clone(&self.heads));
-        self.ask(move |connection| {
-            let found = reader::find(connection, &prefix)?;
-            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
-        })
-        .await
+        let prefix = prefix.to_owned();
+        self.records(move |connection| reader::find(connection, &prefix)).await
     }
 
     async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
-        let heads = Arc::clone(&self.heads);
-        self.ask(move |connection| {
-            let found = reader::sessions(connection, &filter)?;
-            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
-        })
-        .await
+        self.records(move |connection| reader::sessions(connection, &filter)).await
     }
 
     async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
-        self.ask(move |connection| decided::decisions(connection, &filter)).await
+        self.ask(move |connection| reader::decisions(connection, &filter)).await
     }
 
     async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {

@@ -1,7 +1,8 @@
 //! A session's row: read, checked and written back.
 //!
 //! Every row carries a checksum over all its fields. In: rows of `sessions`. Out: records
-//! that are what was written, or an error that names the session.
+//! that are what was written, or an error that names the session; and, with the second copy of the
+//! heads, the sessions that vanished as a whole.
 
 use crc32fast::Hasher;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
@@ -23,6 +24,13 @@ pub(super) struct Row {
     pub(super) head_crc: u32,
     pub(super) revision: u64,
     pub(super) is_intact: bool,
+}
+
+/// A session that the second copy of the heads knows and the database does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostSession {
+    pub id: SessionId,
+    pub head: Seq,
 }
 
 /// The row of `session` if there is one, checked.
@@ -61,6 +69,24 @@ pub(super) fn judged(connection: &Connection, heads: &Heads, row: Row) -> Outcom
     };
     let damage = row.damage(slot);
     Ok(SessionRecord { damage, ..row.record })
+}
+
+/// Slots are written after the commit and cleared before it, so a slot without a session
+/// that is still there when looked at again belongs to a session that was lost.
+pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<LostSession>> {
+    let mut lost = Vec::new();
+    for (key, slot) in heads.all() {
+        let is_there = match load_unchecked(connection, slot.session) {
+            Ok(row) => row.is_some(),
+            // Damaged, and told when it is used, but there.
+            Err(Fault::Store(StoreError::CorruptRecord { .. })) => true,
+            Err(fault) => return Err(fault),
+        };
+        if !is_there && heads.get(key).is_some() {
+            lost.push(LostSession { id: slot.session, head: slot.seq });
+        }
+    }
+    Ok(lost)
 }
 
 impl Row {

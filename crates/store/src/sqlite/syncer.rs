@@ -1,4 +1,4 @@
-//! The thread that makes commits survive a power cut.
+//! The thread that makes commits survive a power cut, and the one that copies them where they stay.
 //!
 //! In: requests that were committed before they were sent. Out: their answers, after one
 //! sync for all that wait. The writer never waits for this thread unless its queue is full.
@@ -15,17 +15,22 @@
 //! handle closes, because `SQLite` locks the database and the `-shm` file, never the WAL.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::Connection;
 use tokio::sync::mpsc;
 
+use super::fault::Fault;
 use crate::StoreError;
 use crate::heads::Heads;
 
 /// Requests beyond this hold the writer up, which is what bounds them.
 pub(super) const QUEUED_SYNCS: usize = 1024;
+
+/// Nudges while one is waiting already say nothing new.
+pub(super) const QUEUED_NUDGES: usize = 1;
 
 pub(super) type Request = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
@@ -63,5 +68,23 @@ impl Syncer {
             tracing::error!(%error, "the second copy of the heads was not synced");
         }
         Ok(())
+    }
+}
+
+/// The thread that copies the WAL back into the database, when the writer nudges it. It works beside
+/// the writer, which therefore does not wait for the disk. It frees the WAL only if nobody writes for
+/// a moment; under unbroken load the writer does the last bit itself when the WAL has grown large.
+pub(super) fn run_checkpointer(
+    connection: &Connection,
+    path: &Path,
+    mut nudges: mpsc::Receiver<()>,
+) {
+    while nudges.blocking_recv().is_some() {
+        let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+        if let Err(error) = connection.query_row(sql, [], |_| Ok(())) {
+            // Nothing is lost: the WAL keeps what could not be copied.
+            let error = Fault::from(error).at(path);
+            tracing::warn!(%error, "the log could not be copied back into its database");
+        }
     }
 }

@@ -98,7 +98,7 @@ fn decided(name: &str, at: i64, n: usize) -> Batch {
 
 async fn explained(log: &SqliteLog, filter: DecisionFilter) -> String {
     let plan = log.ask(move |connection| {
-        let (sql, values) = decided::listing(&filter);
+        let (sql, values) = reader::decision_listing(&filter);
         let values: Vec<&dyn rusqlite::ToSql> = values.iter().map(AsRef::as_ref).collect();
         let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
         let lines = explain.query_map(&*values, |row| row.get::<_, String>(3))?;
