@@ -265,7 +265,7 @@ fn facts_of(stat: &Stat) -> Facts {
     }
 }
 
-fn not_regular() -> io::Error {
+pub(crate) fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 

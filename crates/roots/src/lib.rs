@@ -9,6 +9,7 @@
 //! and never leads out of the root, nor to another file inside it. Only regular files are read.
 //! A write replaces the file as a whole: whoever reads it sees the old bytes or the new ones.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,17 +18,18 @@ use cap_std::fs::Dir;
 
 mod folder;
 mod forbidden;
-mod owner;
 mod place;
 mod protected;
 pub mod walk;
 
 pub use folder::{Entry, Facts, Folder, Kind};
 pub use forbidden::{Forbidden, Named};
-pub use owner::Owners;
 pub use place::{Place, resolve_path, without_dots};
 pub use protected::{is_protected, sandboxed_places};
+pub use walk::Owners;
 
+use folder::Missing::{self, IsAnError, IsMade};
+use folder::not_regular;
 use forbidden::FORBIDDEN;
 
 /// Larger files are not something that an agent can use as text.
@@ -136,16 +138,14 @@ impl Roots {
 
     /// The bytes of a regular file that has no more than `max_bytes`.
     pub fn read(&self, place: &Place, max_bytes: u64) -> Result<Vec<u8>, Error> {
-        self.at(place, |parent, name| parent.read(name, max_bytes))
+        self.act(place, IsAnError, |parent, name| parent.read(name, max_bytes))
     }
 
     /// What is there, if anything is.
     pub fn look(&self, place: &Place) -> Result<Option<Facts>, Error> {
         let found = match place.split() {
             None => self.folder(place)?.facts(),
-            Some((above, name)) => {
-                self.down(place, above, folder::Missing::IsAnError).and_then(|at| at.look(name))
-            }
+            Some((above, name)) => self.down(place, above, IsAnError).and_then(|at| at.look(name)),
         };
         match found {
             Ok(facts) => Ok(Some(facts)),
@@ -156,76 +156,55 @@ impl Roots {
 
     /// A handle of the directory at `place`.
     pub fn folder(&self, place: &Place) -> Result<Folder, Error> {
-        self.down(place, place.relative(), folder::Missing::IsAnError)
-            .map_err(|error| place.error(error))
+        self.down(place, place.relative(), IsAnError).map_err(|error| place.error(error))
     }
 
     /// Replaces the file's bytes, or makes the file and the directories above it. What is there
     /// keeps its mode.
     pub fn replace(&self, place: &Place, bytes: &[u8]) -> Result<(), Error> {
-        self.at_made(place, |parent, name| parent.replace(name, bytes))
+        self.act(place, IsMade, |parent, name| parent.replace(name, bytes))
     }
 
     /// Makes a file where nothing is, and the directories above it.
     pub fn create(&self, place: &Place, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
-        self.at_made(place, |parent, name| parent.create(name, bytes, mode))
+        self.act(place, IsMade, |parent, name| parent.create(name, bytes, mode))
     }
 
     /// Removes a file, never a directory.
     pub fn remove(&self, place: &Place) -> Result<(), Error> {
-        self.at(place, Folder::remove)
+        self.act(place, IsAnError, Folder::remove)
     }
 
     /// Gives a file another name where nothing is, and makes the directories above it.
     pub fn rename(&self, from: &Place, to: &Place) -> Result<(), Error> {
-        self.at_made(to, |new_parent, new_name| match from.split() {
-            None => Err(is_a_directory()),
-            Some((above, name)) => self
-                .down(from, above, folder::Missing::IsAnError)?
-                .rename(name, new_parent, new_name),
+        self.act(to, IsMade, |new_parent, new_name| match from.split() {
+            None => Err(not_regular()),
+            Some((above, name)) => {
+                self.down(from, above, IsAnError)?.rename(name, new_parent, new_name)
+            }
         })
-    }
-
-    fn at<T>(
-        &self,
-        place: &Place,
-        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
-    ) -> Result<T, Error> {
-        self.act(place, folder::Missing::IsAnError, action)
-    }
-
-    fn at_made<T>(
-        &self,
-        place: &Place,
-        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
-    ) -> Result<T, Error> {
-        self.act(place, folder::Missing::IsMade, action)
     }
 
     fn act<T>(
         &self,
         place: &Place,
-        missing: folder::Missing,
-        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
+        missing: Missing,
+        action: impl FnOnce(&Folder, &OsStr) -> io::Result<T>,
     ) -> Result<T, Error> {
         let done = match place.split() {
             Some((above, name)) => {
                 self.down(place, above, missing).and_then(|parent| action(&parent, name))
             }
-            None => Err(is_a_directory()),
+            None => Err(not_regular()),
         };
         done.map_err(|error| place.error(error))
     }
 
     /// The directory at `path` below the root of `place`.
-    fn down(&self, place: &Place, path: &Path, missing: folder::Missing) -> io::Result<Folder> {
+    fn down(&self, place: &Place, path: &Path, missing: Missing) -> io::Result<Folder> {
         let root = self.roots.get(place.root()).ok_or(io::ErrorKind::NotFound)?;
         Folder::below(&root.dir, path, missing, &self.forbidden)
     }
-}
-
-fn is_a_directory() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
 fn io_error(path: &str, source: io::Error) -> Error {

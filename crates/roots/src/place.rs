@@ -114,13 +114,10 @@ impl Roots {
         // An absolute link, or a name that only resolves into a root: look again under the
         // resolved name. The handle still decides, so a race can only fail.
         let real = resolve_path(named);
-        let Some((root, relative)) = self.find(&real) else {
-            return Err(Error::Outside(given.to_owned()));
-        };
-        match self.settle(root, &relative) {
-            Ok(relative) => self.place(root, relative, given),
-            Err(error) => Err(io_error(given, error)),
-        }
+        let found = self.find(&real);
+        let (root, relative) = found.ok_or_else(|| Error::Outside(given.to_owned()))?;
+        let relative = self.settle(root, &relative).map_err(|error| io_error(given, error))?;
+        self.place(root, relative, given)
     }
 
     fn settle(&self, root: usize, relative: &Path) -> io::Result<PathBuf> {
@@ -128,9 +125,7 @@ impl Roots {
     }
 
     fn place(&self, root: usize, relative: PathBuf, given: &str) -> Result<Place, Error> {
-        let Some(at) = self.roots.get(root) else {
-            return Err(Error::Outside(given.to_owned()));
-        };
+        let at = self.roots.get(root).ok_or_else(|| Error::Outside(given.to_owned()))?;
         let [path, real] = [at.names[0].join(&relative), at.names[1].join(&relative)];
         if self.forbidden.names(&real) {
             return Err(Error::Forbidden(given.to_owned()));

@@ -2,16 +2,18 @@
 //!
 //! `.gitignore`, `.ignore` and git's own exclude file are honoured, from the top of the
 //! repository down; version control's own directories are left out. Links are shown and never
-//! followed, so that nothing outside the roots is seen, whatever is swapped in on the way.
+//! followed, so that nothing outside the roots is seen, whatever is swapped in on the way. Of the
+//! directories above a root only the files of the project's own [`Owners`] count.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{Entry, Folder, Kind, Owners, Place, Roots};
+use crate::{Entry, Folder, Kind, Place, Roots};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -229,26 +231,43 @@ fn patterns(folder: &Folder, real: &Path, name: &str) -> Option<Gitignore> {
 /// read as well, if they are of the same owners: they say what to leave out, and nothing of them
 /// is shown.
 fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
-    let mut inside = Vec::new();
-    let mut top = from.clone();
-    while let Some(above) = top.parent() {
-        inside.push(above.clone());
-        top = above;
-    }
+    let inside: Vec<Place> = std::iter::successors(from.parent(), Place::parent).collect();
+    let top = inside.last().unwrap_or(from);
     let owners = Owners::of(top.real());
     let above = top.real().ancestors().take(owners.n_in_repository(top.real())).skip(1);
     let files: Vec<PathBuf> = above.map(|dir| dir.join(".gitignore")).collect();
-    let mut found = Vec::new();
-    for file in files.iter().rev().filter(|file| owners.own(file)) {
-        let (ignores, _) = Gitignore::new(file);
-        found.push(ignores);
-    }
+    let own = files.iter().rev().filter(|file| owners.own(file));
+    let mut found: Vec<Gitignore> = own.map(|file| Gitignore::new(file).0).collect();
     for place in inside.iter().rev() {
         let Ok(folder) = roots.folder(place) else { continue };
         let Ok((entries, _)) = folder.entries(MAX_IN_ONE) else { continue };
         found.extend(ignores_of(&folder, place.real(), &entries));
     }
     found
+}
+
+/// Who may say something about a project: the user we run as, root, and whoever owns the
+/// directory that the session works in. In a directory above it, anybody may have left something.
+#[derive(Debug, Clone, Copy)]
+pub struct Owners([u32; 3]);
+
+impl Owners {
+    pub fn of(directory: &Path) -> Self {
+        let own = rustix::process::geteuid().as_raw();
+        Self([own, 0, directory.metadata().map_or(own, |found| found.uid())])
+    }
+
+    /// Whether `path` is there and theirs; a link counts as itself.
+    pub fn own(self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|found| self.0.contains(&found.uid()))
+    }
+
+    /// How many directories from `directory` up belong to the same repository, with its top;
+    /// just one, if it is in none.
+    pub fn n_in_repository(self, directory: &Path) -> usize {
+        let above = directory.ancestors().take_while(|dir| self.own(dir));
+        above.map(|dir| dir.join(".git")).position(|git| self.own(&git)).map_or(1, |n| n + 1)
+    }
 }
 
 #[cfg(test)]
