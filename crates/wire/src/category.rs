@@ -152,10 +152,10 @@ impl Category {
             // llama.cpp answers so to a prompt that does not fit.
             Some(500) if by_words == Some(Self::PromptTooLarge) => Self::PromptTooLarge,
             Some(500..=599) => Self::UpstreamUnavailable,
-            Some(404) if text.contains("model") => Self::ModelUnavailable,
             Some(status @ 300..=499) => match by_words {
                 // The request was read and refused: what it says of a timeout is a parameter's name.
                 Some(Self::Timeout | Self::UpstreamUnavailable) | None => match status {
+                    404 => Self::ModelUnavailable,
                     402 | 451 => Self::Rejected,
                     _ => Self::BadInput,
                 },

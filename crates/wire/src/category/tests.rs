@@ -28,7 +28,7 @@ fn a_status_says_more_than_words_unless_they_are_precise() {
         (400, "unknown parameter: timeout", Category::BadInput),
         (402, "", Category::Rejected),
         (404, "the model is not there", Category::ModelUnavailable),
-        (404, "Not Found", Category::BadInput),
+        (404, "Not Found", Category::ModelUnavailable),
         (404, "no conversation found with this id", Category::SessionLost),
         (408, "", Category::Timeout),
         (500, "the request exceeds the available context size", Category::PromptTooLarge),

@@ -156,6 +156,8 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
     let category = match Category::classify(Some(status.into()), &words) {
         // An endpoint keeps no conversations that it could have lost.
         Category::SessionLost => Category::BadInput,
+        // Nor need there be one at an address that says nothing of the model.
+        Category::ModelUnavailable if !words.to_lowercase().contains("model") => Category::BadInput,
         category => category.or(Category::Protocol),
     };
     let may_retry = match status {
