@@ -51,13 +51,7 @@ impl Calls {
     pub fn close(&mut self, why: &str, out: &mut Vec<Said>) {
         for id in std::mem::take(&mut self.order) {
             if self.is_open(&id) {
-                let call = Call {
-                    id,
-                    status: Some(Status::Failed),
-                    content: Some(vec![Content::text(why)]),
-                    ..Call::default()
-                };
-                self.say(call, out);
+                self.say(Call::change(id, Status::Failed, vec![Content::text(why)]), out);
             }
         }
     }

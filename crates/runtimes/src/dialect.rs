@@ -24,6 +24,7 @@ mod pi;
 mod plain;
 mod reader;
 mod retold;
+mod speech;
 pub(crate) mod stderr;
 #[cfg(test)]
 mod testing;
@@ -183,6 +184,12 @@ pub struct AskOption {
     pub kind: AskKind,
 }
 
+impl AskOption {
+    fn new(id: impl Into<String>, name: impl Into<String>, kind: AskKind) -> Self {
+        Self { option_id: id.into(), name: name.into(), kind }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
@@ -214,6 +221,17 @@ pub enum Ending {
     Failed(Fault),
 }
 
+impl Ending {
+    /// What is said of a tool call that the turn leaves open.
+    fn of_open_calls(&self) -> String {
+        match self {
+            Self::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
+            Self::Stopped(_) => "the CLI did not say how this ended".to_owned(),
+            Self::Failed(failure) => failure.message.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -237,6 +255,14 @@ pub struct Usage {
     pub cached_read_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
+}
+
+/// Says the CLI's own id of the conversation where that is another than is known so far.
+fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<Said>) {
+    if !id.is_empty() && known.as_deref() != Some(id) {
+        *known = Some(id.to_owned());
+        out.push(Said::Session(id.to_owned()));
+    }
 }
 
 /// How the process ended, as far as it is known.

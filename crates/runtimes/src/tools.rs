@@ -3,18 +3,16 @@
 //! CLIs name their tools differently and mostly mean the same: a kind, the files it touches,
 //! a change, a title a person can read.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::update::{Content, Kind, Location, PlanEntry, PlanStatus, Priority};
+use crate::update::{Call, Content, Kind, Location, PlanEntry, PlanStatus, Priority};
 
 /// Titles are one line.
 const MAX_TITLE_CHARS: usize = 160;
 
 /// The kind of tool that goes by `name`.
 pub fn kind_of(name: &str) -> Kind {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    match plain.as_str() {
+    match plain_name(name).as_str() {
         "bash" | "shell" | "runshellcommand" | "shellcommand" | "terminal" | "exec" | "execute"
         | "execcommand" | "runcommand" | "command" | "commandexecution" | "bashoutput"
         | "killshell" | "powershell" | "localshell" | "writebash" | "readbash" | "stopbash"
@@ -56,6 +54,27 @@ pub fn kind_of(name: &str) -> Kind {
         "exitplanmode" | "enterplanmode" | "switchmode" => Kind::SwitchMode,
         _ => Kind::Other,
     }
+}
+
+/// A call of the tool `name`; of a sub-agent's, if another call was the `parent` of it.
+pub fn call_of(id: &str, name: &str, input: &Value, parent: Option<&str>) -> Call {
+    let locations = locations_of(input);
+    Call {
+        id: id.to_owned(),
+        title: Some(title_of(name, input)),
+        name: Some(name.to_owned()),
+        kind: Some(kind_of(name)),
+        content: diff_of(name, input),
+        locations: (!locations.is_empty()).then_some(locations),
+        raw_input: (!input.is_null()).then(|| input.clone()),
+        meta: parent.map(|id| json!({ "switchyard": { "parentToolCallId": id } })),
+        ..Call::default()
+    }
+}
+
+/// A name without its case and separators: `in_progress` and `inProgress` are one.
+pub fn plain_name(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
 /// One line for people: the command, or what is done to which file.

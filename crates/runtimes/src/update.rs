@@ -61,16 +61,41 @@ pub enum Update {
 
 impl Update {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::AgentMessageChunk { content: Block::text(text), message_id: None }
+        Self::said(Voice::Message, text, None)
     }
 
     pub fn thought(text: impl Into<String>) -> Self {
-        Self::AgentThoughtChunk { content: Block::text(text), message_id: None }
+        Self::said(Voice::Thought, text, None)
+    }
+
+    /// A piece of the message that its CLI calls `message_id`.
+    pub fn said(voice: Voice, text: impl Into<String>, message_id: Option<String>) -> Self {
+        let content = Block::text(text);
+        match voice {
+            Voice::Message => Self::AgentMessageChunk { content, message_id },
+            Voice::Thought => Self::AgentThoughtChunk { content, message_id },
+        }
+    }
+
+    pub fn compaction(
+        id: impl Into<String>,
+        status: CompactionStatus,
+        error: Option<&str>,
+    ) -> Self {
+        let error = error.map(str::to_owned);
+        Self::CompactionUpdate(Compaction { compaction_id: id.into(), status, error })
     }
 
     pub fn notice(severity: Severity, title: impl Into<String>) -> Self {
         Self::Notice { severity, title: title.into(), description: None }
     }
+}
+
+/// What a text is: said to the user, or thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Voice {
+    Message,
+    Thought,
 }
 
 /// ACP's content block.
@@ -116,6 +141,18 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that is known by these; its id and status are still to come.
+    pub fn of(kind: Kind, name: impl Into<String>, title: impl Into<String>) -> Self {
+        let (name, title) = (Some(name.into()), Some(title.into()));
+        Self { kind: Some(kind), name, title, ..Self::default() }
+    }
+
+    /// How far a call has come, and all that is shown of it now.
+    pub fn change(id: impl Into<String>, status: Status, content: Vec<Content>) -> Self {
+        let (status, content) = (Some(status), Some(content));
+        Self { id: id.into(), status, content, ..Self::default() }
+    }
+
     /// ACP's paths are absolute; models name files as they like.
     pub fn make_absolute(&mut self, cwd: &Path) {
         let absolute = |path: &mut String| {

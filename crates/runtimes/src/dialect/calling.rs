@@ -11,7 +11,7 @@ use crate::tools;
 use crate::update::{Block, Call, Content, Status};
 
 /// Live output is a window on the end of it: every update repeats what it shows.
-const MAX_LIVE_BYTES: usize = 64 << 10;
+pub(super) const MAX_LIVE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Calling {
@@ -50,27 +50,18 @@ impl Calling {
         parent: Option<&str>,
         out: &mut Vec<Said>,
     ) {
-        let changes = tools::diff_of(name, input).unwrap_or_default();
-        let locations = tools::locations_of(input);
-        let parent =
-            parent.map(|id| serde_json::json!({ "switchyard": { "parentToolCallId": id } }));
-        let call = Call {
-            id: id.to_owned(),
-            title: Some(tools::title_of(name, input)),
-            name: Some(name.to_owned()),
-            kind: Some(tools::kind_of(name)),
-            status: Some(Status::InProgress),
-            content: (!changes.is_empty()).then(|| changes.clone()),
-            locations: (!locations.is_empty()).then_some(locations),
-            raw_input: (!input.is_null()).then(|| input.clone()),
-            meta: parent,
-            ..Call::default()
-        };
-        self.calls.say(call, out);
+        let call = tools::call_of(id, name, input, parent);
+        let changes = call.content.clone().unwrap_or_default();
+        self.calls.say(Call { status: Some(Status::InProgress), ..call }, out);
         if self.calls.is_open(id) {
             self.take(id);
             self.open.push(Open { id: id.to_owned(), changes, output: String::new() });
         }
+    }
+
+    /// What a CLI itself says of a call.
+    pub(super) fn say(&mut self, call: Call, out: &mut Vec<Said>) {
+        self.calls.say(call, out);
     }
 
     pub(super) fn is_known(&self, id: &str) -> bool {
@@ -85,13 +76,8 @@ impl Calling {
             return;
         }
         text.clone_into(&mut open.output);
-        let call = Call {
-            id: id.to_owned(),
-            status: Some(Status::InProgress),
-            content: Some(contents(&open.changes, text, &[])),
-            ..Call::default()
-        };
-        self.calls.say(call, out);
+        let content = contents(&open.changes, text, &[]);
+        self.calls.say(Call::change(id, Status::InProgress, content), out);
     }
 
     pub(super) fn end(&mut self, id: &str, outcome: Outcome, out: &mut Vec<Said>) {
@@ -115,13 +101,8 @@ impl Calling {
                 text.push('\n');
             }
             text.push_str(why);
-            let call = Call {
-                id: open.id,
-                status: Some(Status::Failed),
-                content: Some(contents(&open.changes, &text, &[])),
-                ..Call::default()
-            };
-            self.calls.say(call, out);
+            let content = contents(&open.changes, &text, &[]);
+            self.calls.say(Call::change(open.id, Status::Failed, content), out);
         }
         self.calls.close(why, out);
     }
@@ -139,6 +120,12 @@ fn contents(changes: &[Content], text: &str, images: &[Block]) -> Vec<Content> {
     }
     contents.extend(images.iter().map(|image| Content::Content { content: image.clone() }));
     contents
+}
+
+/// Forgets all of a text but its last bytes.
+pub(super) fn keep_end(text: &mut String, max_bytes: usize) {
+    let n_forgotten = text.len() - end_of(text, max_bytes).len();
+    text.drain(..n_forgotten);
 }
 
 /// The last bytes of a text, cut between characters.

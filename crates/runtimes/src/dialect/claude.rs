@@ -29,7 +29,8 @@ use self::stream::Stream;
 use self::system::Compactions;
 use self::toolbox::Toolbox;
 use super::{
-    Answer, Dialect, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd, Wish, json, stderr,
+    Answer, Dialect, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd, Wish, json,
+    learn_session, stderr,
 };
 use crate::update::Severity;
 
@@ -207,11 +208,7 @@ impl Claude {
     }
 
     fn notice_session(&mut self, value: &Value, out: &mut Vec<Said>) {
-        let Some(id) = value["session_id"].as_str().filter(|id| !id.is_empty()) else { return };
-        if self.session.as_deref() != Some(id) {
-            self.session = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
+        learn_session(&mut self.session, value["session_id"].as_str().unwrap_or_default(), out);
     }
 
     fn system(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
@@ -422,13 +419,8 @@ impl Claude {
         if let Some(why) = &verdict.explains {
             system::notice(Severity::Warning, why, out);
         }
-        let why = match &verdict.ending {
-            Ending::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
-            Ending::Stopped(_) => "the CLI did not say how this ended".to_owned(),
-            Ending::Failed(failure) => failure.message.clone(),
-        };
         self.compactions.give_up(out);
-        self.toolbox.close(&why, out);
+        self.toolbox.close(&verdict.ending.of_open_calls(), out);
         self.ledger.say(out);
         let usage = self.ledger.turn_usage();
         self.turn = Turn::default();

@@ -8,9 +8,27 @@ mod patch;
 mod script;
 pub(super) mod texts;
 pub(super) mod trouble;
-pub(super) mod usage;
 
 use serde_json::Value;
+
+use super::Usage;
+use crate::tools;
+
+/// Counts as Codex gives them: cached tokens are part of the input, reasoning of the output.
+pub(super) fn usage_of(counts: &Value) -> Option<Usage> {
+    let number = |snake: &str, camel: &str| either(counts, snake, camel).as_u64();
+    let input = number("input_tokens", "inputTokens")?;
+    let output = number("output_tokens", "outputTokens")?;
+    let total = number("total_tokens", "totalTokens");
+    Some(Usage {
+        total_tokens: total.unwrap_or_else(|| input.saturating_add(output)),
+        input_tokens: input,
+        output_tokens: output,
+        thought_tokens: number("reasoning_output_tokens", "reasoningOutputTokens"),
+        cached_read_tokens: number("cached_input_tokens", "cachedInputTokens"),
+        cached_write_tokens: number("cache_write_input_tokens", "cacheWriteInputTokens"),
+    })
+}
 
 /// A member that goes by one of two names.
 fn either<'a>(value: &'a Value, snake: &str, camel: &str) -> &'a Value {
@@ -22,8 +40,7 @@ fn either<'a>(value: &'a Value, snake: &str, camel: &str) -> &'a Value {
 
 /// A name without its case and separators: `in_progress` and `inProgress` are one.
 fn plain(name: &Value) -> String {
-    let name = name.as_str().unwrap_or_default();
-    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+    tools::plain_name(name.as_str().unwrap_or_default())
 }
 
 #[cfg(test)]

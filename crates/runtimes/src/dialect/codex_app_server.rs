@@ -20,6 +20,7 @@ use wire::Fault;
 use super::codex::trouble;
 use super::{
     Answer, Dialect, Ending, Exit, Model, Opening, Prompt, Said, StopReason, Usage, Wish, json,
+    learn_session,
 };
 use crate::calls::Calls;
 use crate::tools;
@@ -288,10 +289,7 @@ impl CodexAppServer {
     }
 
     fn learn_thread(&mut self, id: &str, out: &mut Vec<Said>) {
-        if !id.is_empty() && self.thread.as_deref() != Some(id) {
-            self.thread = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
+        learn_session(&mut self.thread, id, out);
     }
 
     /// Without a network the same is said for ever.

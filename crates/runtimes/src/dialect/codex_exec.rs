@@ -6,16 +6,16 @@
 //! thread had used before is not told, so that the use of its turn is unknown and not said.
 
 use serde_json::Value;
-use wire::{Category, Fault};
+use wire::Fault;
 
 use super::codex::items::{self, Item, Phase};
-use super::codex::texts::{Texts, Voice};
-use super::codex::{trouble, usage};
-use super::{Dialect, Ending, Exit, Opening, Said, StopReason, TurnEnd, Usage, json};
-use crate::calls::Calls;
+use super::codex::texts::Texts;
+use super::codex::{trouble, usage_of};
+use super::one_turn::OneTurn;
+use super::{Dialect, Ending, Exit, Opening, Said, StopReason, json};
 use crate::mint;
 use crate::tools;
-use crate::update::{Call, Compaction, CompactionStatus, Severity, Status, Update};
+use crate::update::{Call, CompactionStatus, Severity, Status, Update, Voice};
 use wire::text::last_screen;
 
 /// Enough of an id to tell the calls of two processes apart.
@@ -23,12 +23,10 @@ const PREFIX_CHARS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct CodexExec {
-    calls: Calls,
+    turn: OneTurn,
     texts: Texts,
-    session: Option<String>,
     /// Codex numbers its items anew in every process; within a session their ids must differ.
     prefix: String,
-    has_ended: bool,
     is_resumed: bool,
     /// The last error that was no retry: what the turn failed of if nothing else is said.
     error: Option<String>,
@@ -48,21 +46,27 @@ impl Dialect for CodexExec {
             return out.push(Said::Raw(line.to_owned()));
         };
         let is_known = match event["type"].as_str().unwrap_or_default() {
-            "thread.started" => self.thread(&event["thread_id"], out),
+            "thread.started" => match event["thread_id"].as_str() {
+                Some(id) => {
+                    self.turn.session(id, out);
+                    true
+                }
+                None => false,
+            },
             "turn.started" => true,
             "item.started" => self.item(&event["item"], Phase::Begins, out),
             "item.updated" => self.item(&event["item"], Phase::GoesOn, out),
             "item.completed" => self.item(&event["item"], Phase::IsOver, out),
             "error" => self.error(event["message"].as_str().unwrap_or_default(), out),
             "turn.completed" => {
-                let used = usage::read(&event["usage"]).filter(|_| !self.is_resumed);
-                self.end_turn(Ending::Stopped(StopReason::EndTurn), used, out);
+                let used = usage_of(&event["usage"]).filter(|_| !self.is_resumed);
+                self.turn.stop(StopReason::EndTurn, used, out);
                 true
             }
             "turn.failed" => {
                 let message = event["error"]["message"].as_str().map(str::to_owned);
                 let message = message.or_else(|| self.error.take()).unwrap_or_default();
-                self.end_turn(trouble::ending(&message, &Value::Null), None, out);
+                self.turn.end(trouble::ending(&message, &Value::Null), None, out);
                 true
             }
             _ => false,
@@ -75,10 +79,10 @@ impl Dialect for CodexExec {
     fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
             Some("turn.completed") => {
-                let used = usage::read(&head["usage"]).filter(|_| !self.is_resumed);
-                self.end_turn(Ending::Stopped(StopReason::EndTurn), used, out);
+                let used = usage_of(&head["usage"]).filter(|_| !self.is_resumed);
+                self.turn.stop(StopReason::EndTurn, used, out);
             }
-            Some("turn.failed") | None => self.end_turn(Ending::Failed(failure), None, out),
+            Some("turn.failed") | None => self.turn.fail(failure, None, out),
             Some(_) => {}
         }
     }
@@ -86,24 +90,14 @@ impl Dialect for CodexExec {
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         self.refusals(&exit.stderr, out);
         let ending = match self.error.take().or_else(|| self.retry.take()) {
-            _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
             Some(error) => trouble::ending(&error, &Value::Null),
             None => Ending::Failed(trouble::died(exit)),
         };
-        self.end_turn(ending, None, out);
+        self.turn.exit(exit, None, ending, out);
     }
 }
 
 impl CodexExec {
-    fn thread(&mut self, id: &Value, out: &mut Vec<Said>) -> bool {
-        let Some(id) = id.as_str() else { return false };
-        if self.session.as_deref() != Some(id) {
-            self.session = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
-        true
-    }
-
     fn item(&mut self, item: &Value, phase: Phase, out: &mut Vec<Said>) -> bool {
         let Some(id) = item["id"].as_str() else { return false };
         let id = format!("{}{id}", self.prefix);
@@ -122,8 +116,7 @@ impl CodexExec {
                     Phase::IsOver => CompactionStatus::Completed,
                     _ => CompactionStatus::InProgress,
                 };
-                let compaction = Compaction { compaction_id: id, status, error: None };
-                out.push(Said::Update(Update::CompactionUpdate(compaction)));
+                out.push(Said::Update(Update::compaction(id, status, None)));
             }
             Item::Review(text) => {
                 if !self.texts.has_said(&text) {
@@ -145,10 +138,10 @@ impl CodexExec {
 
     /// A call that is told after the turn's end could not end with it.
     fn call(&mut self, mut call: Call, out: &mut Vec<Said>) {
-        if self.has_ended && !self.calls.is_known(&call.id) {
+        if self.turn.has_ended() && !self.turn.calls.is_known(&call.id) {
             call.status = call.status.filter(|status| status.is_final()).or(Some(Status::Failed));
         }
-        self.calls.say(call, out);
+        self.turn.calls.say(call, out);
     }
 
     /// Retries are notices; what is said last may be the failure.
@@ -156,7 +149,7 @@ impl CodexExec {
         if message.starts_with("Reconnecting") {
             self.retry = Some(message.to_owned());
             self.notice(Severity::Warning, message.to_owned(), out);
-        } else if self.has_ended {
+        } else if self.turn.has_ended() {
             self.notice(Severity::Error, message.to_owned(), out);
         } else {
             self.error = Some(message.to_owned());
@@ -181,23 +174,6 @@ impl CodexExec {
                 self.notice(Severity::Warning, title, out);
             }
         }
-    }
-
-    fn end_turn(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
-        if std::mem::replace(&mut self.has_ended, true) {
-            return;
-        }
-        match &ending {
-            Ending::Stopped(StopReason::Cancelled) => self.calls.close("cancelled", out),
-            Ending::Stopped(_) => self.calls.close("Codex did not say how this ended", out),
-            Ending::Failed(failure) => {
-                self.calls.close(&failure.message, out);
-                if failure.category == Category::SessionLost {
-                    out.push(Said::Lost(failure.clone()));
-                }
-            }
-        }
-        out.push(Said::TurnEnded(TurnEnd { ending, usage }));
     }
 }
 

@@ -8,17 +8,15 @@
 //! Events of sub-agents carry the call that started them: their tools are told, their words
 //! are not, since those are not the answer.
 
-mod plan;
-mod speech;
-
 use serde_json::Value;
 use wire::{Category, Fault};
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
+use super::speech::Speech;
 use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json, stderr};
-use crate::update::{Compaction, CompactionStatus, Severity, Update};
-use speech::Speech;
+use crate::tools;
+use crate::update::{CompactionStatus, PlanEntry, PlanStatus, Priority, Severity, Update, Voice};
 
 #[derive(Debug, Default)]
 pub(super) struct Copilot {
@@ -44,12 +42,19 @@ impl Dialect for Copilot {
             return;
         }
         match kind {
-            "model.call_start" => self.speech.call(),
+            "model.call_start" => self.speech.request(),
             "assistant.turn_start" => self.speech.fresh(),
             "assistant.message_delta" | "assistant.reasoning_delta" => {
-                self.speech.delta(kind, data, out);
+                let voice =
+                    if kind.contains("reasoning") { Voice::Thought } else { Voice::Message };
+                let delta = data["deltaContent"].as_str().unwrap_or_default();
+                self.speech.piece(voice as u64, voice, delta, id_of_message(voice, data), out);
             }
-            "assistant.message" | "assistant.reasoning" => self.speech.whole(kind, data, out),
+            "assistant.message" => {
+                self.whole(Voice::Thought, &data["reasoningText"], data, out);
+                self.whole(Voice::Message, &data["content"], data, out);
+            }
+            "assistant.reasoning" => self.whole(Voice::Thought, &data["content"], data, out),
             "assistant.turn_retry" => self.retry(data, out),
             "assistant.intent" => self.intend(&data["intent"], out),
             "assistant.usage" => self.use_tokens(data),
@@ -149,7 +154,20 @@ fn id_of(data: &Value) -> &str {
     data["toolCallId"].as_str().unwrap_or_default()
 }
 
+fn id_of_message(voice: Voice, data: &Value) -> Option<&str> {
+    match voice {
+        Voice::Message => data["messageId"].as_str(),
+        Voice::Thought => data["reasoningId"].as_str(),
+    }
+}
+
 impl Copilot {
+    /// Each voice is one block, which comes in pieces and then whole.
+    fn whole(&mut self, voice: Voice, text: &Value, data: &Value, out: &mut Vec<Said>) {
+        let text = text.as_str().unwrap_or_default();
+        self.speech.whole(voice as u64, voice, text, id_of_message(voice, data), out);
+    }
+
     fn retry(&mut self, data: &Value, out: &mut Vec<Said>) {
         self.speech.again();
         let title = match data["reason"].as_str() {
@@ -177,7 +195,7 @@ impl Copilot {
             return self.intend(&input["intent"], out);
         }
         if matches!(name, "update_todo" | "manage_todo_list")
-            && let Some(entries) = plan::of(&input["todos"])
+            && let Some(entries) = plan_of(&input["todos"])
         {
             self.plans.insert(id.to_owned());
             out.push(Said::Update(Update::Plan { entries }));
@@ -233,11 +251,8 @@ impl Copilot {
     }
 
     fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
-        out.push(Said::Update(Update::CompactionUpdate(Compaction {
-            compaction_id: format!("compaction-{}", self.n_compactions),
-            status,
-            error: error.map(str::to_owned),
-        })));
+        let id = format!("compaction-{}", self.n_compactions);
+        out.push(Said::Update(Update::compaction(id, status, error)));
     }
 
     fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
@@ -255,6 +270,26 @@ impl Copilot {
             None => self.turn.stop(StopReason::EndTurn, self.usage, out),
         }
     }
+}
+
+/// Todos, which Copilot writes as a list in Markdown.
+fn plan_of(todos: &Value) -> Option<Vec<PlanEntry>> {
+    let Some(text) = todos.as_str() else { return tools::plan_of(todos) };
+    let entries: Vec<PlanEntry> = text.lines().filter_map(plan_entry).collect();
+    (!entries.is_empty()).then_some(entries)
+}
+
+/// `- [x] done`, `- [ ] to do`, `- [-] being done`.
+fn plan_entry(line: &str) -> Option<PlanEntry> {
+    let line = line.trim().trim_start_matches(['-', '*']).trim_start();
+    let (mark, content) = line.strip_prefix('[')?.split_once(']')?;
+    let status = match mark.trim() {
+        "x" | "X" => PlanStatus::Completed,
+        "" => PlanStatus::Pending,
+        _ => PlanStatus::InProgress,
+    };
+    let content = content.trim().to_owned();
+    (!content.is_empty()).then_some(PlanEntry { content, priority: Priority::Medium, status })
 }
 
 fn inform(kind: &str, data: &Value, out: &mut Vec<Said>) {

@@ -15,6 +15,30 @@ pub(super) fn add(sum: &mut Option<u64>, count: u64) {
 }
 
 impl Usage {
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    /// What was used since `before` was counted.
+    pub(super) fn minus(&self, before: &Self) -> Self {
+        self.each(before, u64::saturating_sub)
+    }
+
+    fn each(&self, other: &Self, with: fn(u64, u64) -> u64) -> Self {
+        let maybe = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(with(a.unwrap_or_default(), b.unwrap_or_default())),
+        };
+        Self {
+            total_tokens: with(self.total_tokens, other.total_tokens),
+            input_tokens: with(self.input_tokens, other.input_tokens),
+            output_tokens: with(self.output_tokens, other.output_tokens),
+            thought_tokens: maybe(self.thought_tokens, other.thought_tokens),
+            cached_read_tokens: maybe(self.cached_read_tokens, other.cached_read_tokens),
+            cached_write_tokens: maybe(self.cached_write_tokens, other.cached_write_tokens),
+        }
+    }
+
     /// Adds what one more request to the model took.
     pub(super) fn add(&mut self, more: &Usage) {
         self.total_tokens = self.total_tokens.saturating_add(more.total_tokens);

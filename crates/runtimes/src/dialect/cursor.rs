@@ -12,21 +12,18 @@ use serde_json::Value;
 use wire::Fault;
 
 use self::output::Tool;
-use super::{Dialect, Ending, Exit, Said, StopReason, TurnEnd, Usage, counts, json, stderr};
-use crate::calls::Calls;
-use crate::tools;
+use super::one_turn::OneTurn;
+use super::{Dialect, Ending, Exit, Said, StopReason, Usage, counts, json, stderr};
 use crate::update::{Call, Severity, Status, Update};
 
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    has_ended: bool,
-    session: Option<String>,
+    turn: OneTurn,
     /// All text of this turn.
     said: String,
     /// Where in `said` begins what came as deltas and has not come whole yet.
     part: usize,
     has_deltas: bool,
-    calls: Calls,
     trouble: Option<String>,
 }
 
@@ -61,7 +58,7 @@ impl Dialect for Cursor {
             _ => false,
         };
         if is_understood {
-            self.learn_id(&value, out);
+            self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         } else {
             out.push(Said::Raw(line.to_owned()));
         }
@@ -73,32 +70,21 @@ impl Dialect for Cursor {
             Some("result") if head["subtype"] == "success" && !self.said.is_empty() => {
                 self.result(head, out);
             }
-            Some("result") | None => self.finish(Ending::Failed(failure), None, out),
+            Some("result") | None => self.turn.fail(failure, None, out),
             Some(_) => {}
         }
     }
 
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
-        let ending = match self.trouble.take() {
-            _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
-            Some(trouble) => Ending::Failed(Fault::from_words(trouble)),
-            None => Ending::Failed(stderr::failure(exit)),
-        };
-        self.finish(ending, None, out);
+        let told = self.trouble.take().map(Fault::from_words);
+        let failure = told.unwrap_or_else(|| stderr::failure(exit));
+        self.turn.exit(exit, None, Ending::Failed(failure), out);
     }
 }
 
 impl Cursor {
-    fn learn_id(&mut self, value: &Value, out: &mut Vec<Said>) {
-        let Some(id) = value["session_id"].as_str().filter(|id| !id.is_empty()) else { return };
-        if self.session.as_deref() != Some(id) {
-            self.session = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
-    }
-
     fn assistant(&mut self, value: &Value, out: &mut Vec<Said>) {
-        self.learn_id(value, out);
+        self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         let blocks = value["message"]["content"].as_array().into_iter().flatten();
         let text: String = blocks.filter_map(|block| block["text"].as_str()).collect();
         let is_delta = value["timestamp_ms"].is_number() && value["model_call_id"].is_null();
@@ -146,15 +132,15 @@ impl Cursor {
         let Some(id) = id.filter(|id| !id.is_empty()) else { return false };
         match value["subtype"].as_str().unwrap_or_default() {
             "started" if tool.is_list() => {}
-            "started" => self.calls.say(start(id, &tool), out),
+            "started" => self.turn.calls.start(id, &tool.name, &tool.args, out),
             "completed" if tool.is_list() && !tool.is_failure() => {
                 if let Some(entries) = tool.plan() {
                     out.push(Said::Update(Update::Plan { entries }));
                 }
             }
             "completed" => {
-                if !self.calls.is_known(id) {
-                    self.calls.say(start(id, &tool), out);
+                if !self.turn.calls.is_known(id) {
+                    self.turn.calls.start(id, &tool.name, &tool.args, out);
                 }
                 let status = if tool.is_failure() { Status::Failed } else { Status::Completed };
                 let content = tool.content();
@@ -165,7 +151,7 @@ impl Cursor {
                     raw_output: (!tool.result.is_null()).then(|| tool.result.clone()),
                     ..Call::default()
                 };
-                self.calls.say(call, out);
+                self.turn.calls.say(call, out);
             }
             _ => return false,
         }
@@ -173,10 +159,10 @@ impl Cursor {
     }
 
     fn result(&mut self, value: &Value, out: &mut Vec<Said>) {
-        if self.has_ended {
+        if self.turn.has_ended() {
             return;
         }
-        self.learn_id(value, out);
+        self.turn.session(value["session_id"].as_str().unwrap_or_default(), out);
         let usage = usage_of(&value["usage"]);
         let is_error = value["is_error"] == true
             || value["subtype"].as_str().is_some_and(|subtype| subtype != "success");
@@ -191,21 +177,7 @@ impl Cursor {
             (false, Some(trouble)) => Ending::Failed(Fault::from_words(trouble)),
             (true, _) => Ending::Failed(Fault::from_words(words_of(value))),
         };
-        self.finish(ending, usage, out);
-    }
-
-    fn finish(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
-        if std::mem::replace(&mut self.has_ended, true) {
-            // What began after the end has nothing else to end it.
-            return self.calls.close("the turn was over", out);
-        }
-        let why = match &ending {
-            Ending::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
-            Ending::Stopped(_) => "the CLI did not say how this ended".to_owned(),
-            Ending::Failed(failure) => failure.message.clone(),
-        };
-        self.calls.close(&why, out);
-        out.push(Said::TurnEnded(TurnEnd { ending, usage }));
+        self.turn.end(ending, usage, out);
     }
 }
 
@@ -220,21 +192,6 @@ fn thinking(value: &Value, out: &mut Vec<Said>) -> bool {
         }
         "completed" => true,
         _ => false,
-    }
-}
-
-fn start(id: &str, tool: &Tool) -> Call {
-    let locations = tools::locations_of(&tool.args);
-    Call {
-        id: id.to_owned(),
-        title: Some(tools::title_of(&tool.name, &tool.args)),
-        name: Some(tool.name.clone()),
-        kind: Some(tools::kind_of(&tool.name)),
-        status: Some(Status::InProgress),
-        content: tools::diff_of(&tool.name, &tool.args),
-        locations: (!locations.is_empty()).then_some(locations),
-        raw_input: (!tool.args.is_null()).then(|| tool.args.clone()),
-        ..Call::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! forgotten is said to be lost before that.
 
 use super::calling::Calling;
-use super::{Ending, Exit, Said, StopReason, TurnEnd, Usage};
+use super::{Ending, Exit, Said, StopReason, TurnEnd, Usage, learn_session};
 use wire::{Category, Fault};
 
 #[derive(Debug, Default)]
@@ -17,10 +17,11 @@ pub(super) struct OneTurn {
 impl OneTurn {
     /// The CLI's own id of the conversation.
     pub(super) fn session(&mut self, id: &str, out: &mut Vec<Said>) {
-        if !id.is_empty() && self.session.as_deref() != Some(id) {
-            self.session = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
+        learn_session(&mut self.session, id, out);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     pub(super) fn has_session(&self) -> bool {
@@ -48,21 +49,17 @@ impl OneTurn {
         self.end(ending, usage, out);
     }
 
-    fn end(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
+    pub(super) fn end(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
         if self.has_ended {
             // What began after the end has nothing else to end it.
             return self.calls.close("the turn was over", out);
         }
         self.has_ended = true;
-        match &ending {
-            Ending::Stopped(StopReason::Cancelled) => self.calls.close("cancelled", out),
-            Ending::Stopped(_) => self.calls.close("the CLI did not say how this ended", out),
-            Ending::Failed(failure) => {
-                self.calls.close(&failure.message, out);
-                if failure.category == Category::SessionLost {
-                    out.push(Said::Lost(failure.clone()));
-                }
-            }
+        self.calls.close(&ending.of_open_calls(), out);
+        if let Ending::Failed(failure) = &ending
+            && failure.category == Category::SessionLost
+        {
+            out.push(Said::Lost(failure.clone()));
         }
         out.push(Said::TurnEnded(TurnEnd { ending, usage }));
     }

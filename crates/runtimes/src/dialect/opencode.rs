@@ -6,16 +6,17 @@
 //! so it ends when the process does. An error in the stream counts unless a later step ended
 //! well and the process says so too.
 
-mod parts;
-mod steps;
+use std::collections::HashMap;
 
 use serde_json::Value;
 use wire::{Category, Fault};
 
+use super::calling::{Calling, Outcome};
 use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, json, stderr};
-use parts::Parts;
-use steps::Steps;
+use super::speech::Speech;
+use super::{Dialect, Ending, Exit, Said, StopReason, Usage, counts, json, stderr};
+use crate::tools;
+use crate::update::{Block, Severity, Update, Voice};
 use wire::text::last_screen;
 
 #[derive(Debug, Default)]
@@ -122,6 +123,159 @@ fn failure_of(error: &Value) -> Fault {
             .remedy("check that the model exists: the CLI's `models` command lists them");
     }
     Fault::new(category, message)
+}
+
+/// Requests to the model, what they said and what they cost.
+#[derive(Debug, Default)]
+struct Steps {
+    /// The message that is being written; a step that is tried again belongs to the same one.
+    message: Option<String>,
+    is_open: bool,
+    speech: Speech,
+    reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Steps {
+    fn start(&mut self, part: &Value, out: &mut Vec<Said>) {
+        let message = part["messageID"].as_str();
+        if self.is_open && message.is_some() && message == self.message.as_deref() {
+            let title = "the model's answer was cut off; it is asked again";
+            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            self.speech.again();
+        } else {
+            self.speech.fresh();
+        }
+        self.message = message.map(str::to_owned);
+        self.is_open = true;
+        self.reason = None;
+    }
+
+    /// A whole part of the message.
+    fn part(&mut self, kind: &str, part: &Value, out: &mut Vec<Said>) {
+        let text = part["text"].as_str().unwrap_or_default();
+        let voice = if kind == "reasoning" { Voice::Thought } else { Voice::Message };
+        self.speech.piece(voice as u64, voice, text, part["messageID"].as_str(), out);
+    }
+
+    fn finish(&mut self, part: &Value) {
+        self.is_open = false;
+        self.reason = Some(part["reason"].as_str().unwrap_or("stop").to_owned());
+        let tokens = &part["tokens"];
+        if tokens.is_null() {
+            return;
+        }
+        let count = |value: &Value| value.as_u64().unwrap_or_default();
+        let (input, output) = (count(&tokens["input"]), count(&tokens["output"]));
+        let thoughts = count(&tokens["reasoning"]);
+        let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
+        let total = tokens["total"].as_u64();
+        self.usage.get_or_insert_default().add(&Usage {
+            total_tokens: total
+                .unwrap_or_else(|| counts::sum(&[input, output, thoughts, read, write])),
+            input_tokens: input,
+            output_tokens: output,
+            thought_tokens: Some(thoughts),
+            cached_read_tokens: Some(read),
+            cached_write_tokens: Some(write),
+        });
+    }
+
+    /// Why the last step ended, if it did.
+    fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// Whether the last step said all there was to say.
+    fn is_complete(&self) -> bool {
+        self.reason().is_some_and(|reason| reason != "tool-calls")
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+}
+
+/// Tool calls, which come as parts of a message and mostly when they have ended.
+#[derive(Debug, Default)]
+struct Parts {
+    /// The id under which a part's call was told: some models number their calls anew in
+    /// every step, so a call's own id may have been used.
+    ids: HashMap<String, String>,
+}
+
+impl Parts {
+    fn tool(&mut self, part: &Value, calls: &mut Calling, out: &mut Vec<Said>) {
+        let name = part["tool"].as_str().unwrap_or("tool");
+        let state = &part["state"];
+        let status = state["status"].as_str().unwrap_or_default();
+        if name == "todowrite" && status != "error" {
+            let todos = match &state["input"]["todos"] {
+                Value::Null => &state["metadata"]["todos"],
+                todos => todos,
+            };
+            if let Some(entries) = tools::plan_of(todos) {
+                out.push(Said::Update(Update::Plan { entries }));
+                return;
+            }
+        }
+        let id = self.id(part, calls);
+        if !calls.is_known(&id) {
+            calls.start(&id, name, &input_of(state), out);
+        }
+        match status {
+            "completed" | "error" | "failed" => calls.end(&id, outcome_of(state), out),
+            _ => {
+                if let Some(output) = state["metadata"]["output"].as_str() {
+                    calls.output(&id, output, out);
+                }
+            }
+        }
+    }
+
+    fn id(&mut self, part: &Value, calls: &Calling) -> String {
+        let part_id = part["id"].as_str().unwrap_or_default();
+        let call_id = part["callID"].as_str().unwrap_or(part_id);
+        if part_id.is_empty() {
+            return call_id.to_owned();
+        }
+        let id = self.ids.entry(part_id.to_owned()).or_insert_with(|| {
+            if calls.is_known(call_id) { part_id.to_owned() } else { call_id.to_owned() }
+        });
+        id.clone()
+    }
+}
+
+/// The input, with the path made absolute where the CLI tells it.
+fn input_of(state: &Value) -> Value {
+    let mut input = state["input"].clone();
+    let path = state["metadata"]["filepath"].as_str();
+    if let (Some(path), Some(given)) = (path, input.get_mut("filePath")) {
+        *given = Value::from(path);
+    }
+    input
+}
+
+fn outcome_of(state: &Value) -> Outcome {
+    let text = state["output"].as_str().or(state["error"].as_str());
+    let exit = state["metadata"]["exit"].as_i64();
+    Outcome {
+        text: text.unwrap_or_default().to_owned(),
+        images: images_of(&state["attachments"]),
+        raw: text.map(Value::from),
+        is_failure: state["status"] != "completed" || exit.is_some_and(|code| code != 0),
+    }
+}
+
+/// Images are attached as `data:` URLs.
+fn images_of(attachments: &Value) -> Vec<Block> {
+    let attachments = attachments.as_array().map(Vec::as_slice).unwrap_or_default();
+    let images = attachments.iter().filter_map(|file| {
+        let mime_type = file["mime"].as_str().filter(|mime| mime.starts_with("image/"))?;
+        let (_, data) = file["url"].as_str()?.split_once(";base64,")?;
+        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+    });
+    images.collect()
 }
 
 #[cfg(test)]

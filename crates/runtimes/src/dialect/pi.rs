@@ -9,18 +9,17 @@
 
 mod dialogs;
 mod handshake;
-mod speech;
 mod turn;
 
 use serde_json::{Value, json};
 use wire::Fault;
 
 use super::calling::{Calling, Outcome};
+use super::speech::Speech;
 use super::{Answer, Dialect, Exit, Opening, Prompt, Said, Wish, json};
-use crate::update::{Block, Compaction, CompactionStatus, Severity, Update};
+use crate::update::{Block, CompactionStatus, Severity, Update, Voice};
 use dialogs::Dialogs;
 use handshake::Handshake;
-use speech::Speech;
 use turn::Turn;
 
 #[derive(Debug, Default)]
@@ -28,6 +27,8 @@ pub(super) struct Pi {
     handshake: Handshake,
     turn: Turn,
     speech: Speech,
+    /// The message that begins next is one that began before.
+    is_again: bool,
     calls: Calling,
     dialogs: Dialogs,
     commands: Commands,
@@ -67,6 +68,7 @@ impl Dialect for Pi {
         let id = self.commands.send(command, out);
         self.turn.prompted(id, &prompt.text);
         self.speech.fresh();
+        self.is_again = false;
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
@@ -74,7 +76,7 @@ impl Dialect for Pi {
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
             "response" => self.response(&event, line, out),
-            "session" => self.handshake.session(event["id"].as_str(), out),
+            "session" => self.handshake.session(event["id"].as_str().unwrap_or_default(), out),
             "agent_start" => self.turn.agent_starts(),
             "agent_end" => {
                 let heard = self.turn.agent_ends(&event);
@@ -84,12 +86,15 @@ impl Dialect for Pi {
             "message_start" => {
                 if event["message"]["role"] == "assistant" {
                     self.turn.goes_on();
-                    self.speech.message();
+                    match std::mem::take(&mut self.is_again) {
+                        true => self.speech.again(),
+                        false => self.speech.fresh(),
+                    }
                 }
             }
             "message_update" => {
                 self.turn.goes_on();
-                self.speech.update(&event["assistantMessageEvent"], out);
+                self.speaks(&event["assistantMessageEvent"], out);
             }
             "message_end" => self.message_ends(&event["message"], out),
             "tool_execution_start" => {
@@ -195,12 +200,30 @@ impl Pi {
         }
     }
 
+    fn speaks(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let voice = match event["type"].as_str().unwrap_or_default() {
+            "text_delta" => Voice::Message,
+            "thinking_delta" => Voice::Thought,
+            // The rest is in the whole message, and calls are told when they run.
+            _ => return,
+        };
+        let block = event["contentIndex"].as_u64().unwrap_or_default();
+        self.speech.piece(block, voice, event["delta"].as_str().unwrap_or_default(), None, out);
+    }
+
     fn message_ends(&mut self, message: &Value, out: &mut Vec<Said>) {
         if message["role"] != "assistant" {
             return;
         }
         self.turn.goes_on();
-        self.speech.whole(&message["content"], out);
+        for (block, part) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
+            let (voice, text) = match part["type"].as_str() {
+                Some("text") => (Voice::Message, &part["text"]),
+                Some("thinking") => (Voice::Thought, &part["thinking"]),
+                _ => continue,
+            };
+            self.speech.whole(block, voice, text.as_str().unwrap_or_default(), None, out);
+        }
         self.turn.message(message);
         let used = message["usage"]["totalTokens"].as_u64().unwrap_or_default();
         if let Some(size) = self.handshake.context_window()
@@ -224,7 +247,7 @@ impl Pi {
 
     fn retry(&mut self, event: &Value, out: &mut Vec<Said>) {
         self.turn.retries();
-        self.speech.again();
+        self.is_again = true;
         let count = |name: &str| event[name].as_u64().unwrap_or_default();
         let error = turn::failure_of(event["errorMessage"].as_str().unwrap_or("failed"));
         out.push(Said::Update(Update::Notice {
@@ -244,34 +267,26 @@ impl Pi {
         self.compact(status, error, out);
         if event["willRetry"] == true {
             self.turn.retries();
-            self.speech.again();
+            self.is_again = true;
         }
     }
 
     fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
-        out.push(Said::Update(Update::CompactionUpdate(Compaction {
-            compaction_id: format!("compaction-{}", self.n_compactions),
-            status,
-            error: error.map(str::to_owned),
-        })));
+        let id = format!("compaction-{}", self.n_compactions);
+        out.push(Said::Update(Update::compaction(id, status, error)));
     }
 
     fn end_turn(&mut self, out: &mut Vec<Said>) {
         match self.turn.end() {
             Some(end) => self.close(end, out),
             // The end of something that nobody asked for.
-            None => self.calls.close("pi did not say how this ended", out),
+            None => self.calls.close("the CLI did not say how this ended", out),
         }
     }
 
     fn close(&mut self, end: super::TurnEnd, out: &mut Vec<Said>) {
         self.dialogs.withdraw(out);
-        let why = match &end.ending {
-            super::Ending::Failed(failure) => failure.message.clone(),
-            super::Ending::Stopped(super::StopReason::Cancelled) => "cancelled".to_owned(),
-            super::Ending::Stopped(_) => "pi did not say how this ended".to_owned(),
-        };
-        self.calls.close(&why, out);
+        self.calls.close(&end.ending.of_open_calls(), out);
         out.push(Said::TurnEnded(end));
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Always true: the text does not depend on where the stream was cut.
 
+use super::calling::keep_end;
 use super::one_turn::OneTurn;
 use super::{Dialect, Ending, Exit, Said, StopReason, stderr};
 use crate::update::{Severity, Update};
@@ -68,11 +69,7 @@ impl Plain {
         }
         self.has_printed |= !text.trim().is_empty();
         self.last.push_str(&text);
-        let mut from = self.last.len().saturating_sub(MAX_LAST_BYTES);
-        while !self.last.is_char_boundary(from) {
-            from += 1;
-        }
-        self.last.drain(..from);
+        keep_end(&mut self.last, MAX_LAST_BYTES);
         out.push(Said::Update(Update::text(text)));
     }
 

@@ -158,16 +158,16 @@ impl Request {
     fn options(&self) -> Vec<AskOption> {
         if self.tool == "ExitPlanMode" {
             return vec![
-                option(ALLOW, "Start, and ask before each edit", AskKind::AllowOnce),
-                option(ALWAYS, "Start, and edit without asking", AskKind::AllowAlways),
-                option(REJECT, "Keep planning", AskKind::RejectOnce),
+                AskOption::new(ALLOW, "Start, and ask before each edit", AskKind::AllowOnce),
+                AskOption::new(ALWAYS, "Start, and edit without asking", AskKind::AllowAlways),
+                AskOption::new(REJECT, "Keep planning", AskKind::RejectOnce),
             ];
         }
-        let mut options = vec![option(ALLOW, "Allow", AskKind::AllowOnce)];
+        let mut options = vec![AskOption::new(ALLOW, "Allow", AskKind::AllowOnce)];
         if !self.rules.is_empty() {
-            options.push(option(ALWAYS, &always_name(&self.rules), AskKind::AllowAlways));
+            options.push(AskOption::new(ALWAYS, always_name(&self.rules), AskKind::AllowAlways));
         }
-        options.push(option(REJECT, "Reject", AskKind::RejectOnce));
+        options.push(AskOption::new(REJECT, "Reject", AskKind::RejectOnce));
         options
     }
 
@@ -203,10 +203,11 @@ impl Request {
 impl Question {
     fn options(&self) -> Vec<AskOption> {
         let choices = self.labels.iter().enumerate();
-        let choices =
-            choices.map(|(n, label)| option(&format!("{CHOICE}{n}"), label, AskKind::AllowOnce));
-        let all = self.takes_several.then(|| option(ALL, "All of these", AskKind::AllowOnce));
-        let none = option(REJECT, "Do not answer", AskKind::RejectOnce);
+        let choices = choices
+            .map(|(n, label)| AskOption::new(format!("{CHOICE}{n}"), label, AskKind::AllowOnce));
+        let all =
+            self.takes_several.then(|| AskOption::new(ALL, "All of these", AskKind::AllowOnce));
+        let none = AskOption::new(REJECT, "Do not answer", AskKind::RejectOnce);
         choices.chain(all).chain([none]).collect()
     }
 
@@ -287,10 +288,6 @@ fn rule_name(rule: &Value) -> String {
         Some(content) => format!("{tool}({content})"),
         None => tool.to_owned(),
     }
-}
-
-fn option(id: &str, name: &str, kind: AskKind) -> AskOption {
-    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
 }
 
 fn deny(why: &str, is_end: bool) -> Value {

@@ -89,17 +89,17 @@ impl Ledger {
 
     fn count(&mut self) {
         let message = std::mem::take(&mut self.message);
-        self.messages = plus(&self.messages, &message);
+        self.messages = self.messages.plus(&message);
     }
 
     pub(super) fn result(&mut self, result: &Value, flavour: Flavour) {
         let used = self.message;
-        let messages = plus(&self.messages, &used);
+        let messages = self.messages.plus(&used);
         let told = usage_of(&result["usage"]);
         self.turn = match (flavour, self.before) {
             _ if told.total_tokens == 0 => Some(messages),
             (Flavour::Claude, _) => Some(told),
-            (Flavour::Qwen, Some(before)) => Some(minus(&told, &before)),
+            (Flavour::Qwen, Some(before)) => Some(told.minus(&before)),
             (Flavour::Qwen, None) if messages.total_tokens > 0 => Some(messages),
             (Flavour::Qwen, None) => Some(told),
         };
@@ -160,27 +160,4 @@ fn sum(usage: &Usage) -> u64 {
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
     let [read, write] = cached.map(Option::unwrap_or_default);
     counts::sum(&[usage.input_tokens, usage.output_tokens, read, write])
-}
-
-fn plus(a: &Usage, b: &Usage) -> Usage {
-    each(a, b, u64::saturating_add)
-}
-
-fn minus(a: &Usage, b: &Usage) -> Usage {
-    each(a, b, u64::saturating_sub)
-}
-
-fn each(a: &Usage, b: &Usage, with: fn(u64, u64) -> u64) -> Usage {
-    let maybe = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (None, None) => None,
-        (a, b) => Some(with(a.unwrap_or_default(), b.unwrap_or_default())),
-    };
-    Usage {
-        total_tokens: with(a.total_tokens, b.total_tokens),
-        input_tokens: with(a.input_tokens, b.input_tokens),
-        output_tokens: with(a.output_tokens, b.output_tokens),
-        thought_tokens: maybe(a.thought_tokens, b.thought_tokens),
-        cached_read_tokens: maybe(a.cached_read_tokens, b.cached_read_tokens),
-        cached_write_tokens: maybe(a.cached_write_tokens, b.cached_write_tokens),
-    }
 }

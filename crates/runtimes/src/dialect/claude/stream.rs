@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::Said;
 use super::super::retold::Retold;
 use super::toolbox::Toolbox;
-use crate::update::{Block as Content, Update};
+use crate::update::{Update, Voice};
 
 /// Qwen prints what went wrong as the end of the answer, and again in its `result`.
 const ERROR_IN_TEXT: &str = "[API Error:";
@@ -202,7 +202,7 @@ impl Stream {
                 let known = self.blocks.iter_mut().find(|b| b.kind == Kind::Tool(id.to_owned()));
                 match known {
                     Some(known) => known.is_whole = true,
-                    None => self.push(Kind::Tool(id.to_owned()), "", true),
+                    None => self.push_whole(Kind::Tool(id.to_owned()), ""),
                 }
                 toolbox.call(block, None, out);
             }
@@ -225,7 +225,7 @@ impl Stream {
             Some(rest)
         });
         let rest = rest.unwrap_or_else(|| {
-            self.push(kind.clone(), split_error(&kind, text).0, true);
+            self.push_whole(kind.clone(), split_error(&kind, text).0);
             text
         });
         self.say(&kind, rest, out);
@@ -253,12 +253,7 @@ impl Stream {
             _ => (Kind::Other, None),
         };
         let text = text.unwrap_or_default();
-        self.blocks.push(Block {
-            index,
-            kind: kind.clone(),
-            text: text.to_owned(),
-            is_whole: false,
-        });
+        self.push(index, kind.clone(), text, false);
         self.say(&kind, text, out);
     }
 
@@ -279,17 +274,19 @@ impl Stream {
                 block.text.push_str(sound);
                 block.is_whole = false;
             }
-            None => {
-                let text = sound.to_owned();
-                self.blocks.push(Block { index, kind: kind.clone(), text, is_whole: false });
-            }
+            None => self.push(index, kind.clone(), sound, false),
         }
         self.say(&kind, text, out);
         true
     }
 
-    fn push(&mut self, kind: Kind, text: &str, is_whole: bool) {
+    /// A block that came whole stands behind all others.
+    fn push_whole(&mut self, kind: Kind, text: &str) {
         let index = self.blocks.last().map_or(0, |block| block.index.saturating_add(1));
+        self.push(index, kind, text, true);
+    }
+
+    fn push(&mut self, index: u64, kind: Kind, text: &str, is_whole: bool) {
         self.blocks.push(Block { index, kind, text: text.to_owned(), is_whole });
     }
 
@@ -313,15 +310,9 @@ impl Stream {
         if text.is_empty() {
             return;
         }
-        let content = Content::text(text);
-        let message_id = self.message.clone();
-        out.push(Said::Update(match kind {
-            Kind::Thought => Update::AgentThoughtChunk { content, message_id },
-            _ => {
-                self.has_text = true;
-                Update::AgentMessageChunk { content, message_id }
-            }
-        }));
+        let voice = if *kind == Kind::Thought { Voice::Thought } else { Voice::Message };
+        self.has_text |= voice == Voice::Message;
+        out.push(Said::Update(Update::said(voice, text, self.message.clone())));
     }
 
     /// What these blocks said is about to be said again, and their calls never run.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Said;
-use crate::update::{Compaction, CompactionStatus, Severity, Update};
+use crate::update::{CompactionStatus, Severity, Update};
 
 /// One `system` line; false when its subtype is unknown.
 pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
@@ -154,7 +154,7 @@ impl Compactions {
                 say(id, CompactionStatus::InProgress, None, out);
             }
         } else if line["compact_result"] == "failed" {
-            let error = line["compact_error"].as_str().map(str::to_owned);
+            let error = line["compact_error"].as_str();
             if let Some(id) = self.open.take() {
                 say(id, CompactionStatus::Failed, error, out);
             }
@@ -180,10 +180,6 @@ impl Compactions {
     }
 }
 
-fn say(id: String, status: CompactionStatus, error: Option<String>, out: &mut Vec<Said>) {
-    out.push(Said::Update(Update::CompactionUpdate(Compaction {
-        compaction_id: id,
-        status,
-        error,
-    })));
+fn say(id: String, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
+    out.push(Said::Update(Update::compaction(id, status, error)));
 }

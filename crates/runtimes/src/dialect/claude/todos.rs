@@ -18,7 +18,7 @@ impl Todos {
     /// Whether this tool only keeps or reads the list.
     pub(super) fn is_list(name: &str) -> bool {
         matches!(
-            plain(name).as_str(),
+            tools::plain_name(name).as_str(),
             "todowrite"
                 | "todoread"
                 | "writetodos"
@@ -37,7 +37,7 @@ impl Todos {
         result: &Value,
         whole: &Value,
     ) -> Option<Vec<PlanEntry>> {
-        match plain(name).as_str() {
+        match tools::plain_name(name).as_str() {
             "todowrite" | "writetodos" => return tools::plan_of(&input["todos"]),
             "taskcreate" => {
                 let id = task_id(result, whole)?;
@@ -76,8 +76,4 @@ fn task_id(result: &Value, whole: &Value) -> Option<String> {
     let (_, rest) = text.split_once('#')?;
     let id: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
     (!id.is_empty()).then_some(id)
-}
-
-fn plain(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }

@@ -5,16 +5,15 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::Said;
+use super::super::calling::{MAX_LIVE_BYTES, keep_end};
 use super::todos::Todos;
 use crate::calls::Calls;
 use crate::tools;
 use crate::update::{Block, Call, Content, Status, Update};
 
-/// How much of what a sub-agent says is shown while it runs: its end.
-const MAX_LIVE_BYTES: usize = 64 << 10;
 /// A file that was overwritten is shown as it was up to this size.
 const MAX_OLD_FILE_BYTES: usize = 256 << 10;
 
@@ -35,6 +34,12 @@ struct Input {
     parent: Option<String>,
 }
 
+impl Input {
+    fn call(&self, id: &str) -> Call {
+        tools::call_of(id, &self.name, &self.value, self.parent.as_deref())
+    }
+}
+
 impl Toolbox {
     pub(super) fn is_open(&self, id: &str) -> bool {
         self.calls.is_open(id)
@@ -51,15 +56,8 @@ impl Toolbox {
         if id.is_empty() || Todos::is_list(name) {
             return;
         }
-        let call = Call {
-            id: id.to_owned(),
-            title: Some(name.to_owned()),
-            name: Some(name.to_owned()),
-            kind: Some(tools::kind_of(name)),
-            status: Some(Status::Pending),
-            ..Call::default()
-        };
-        self.calls.say(call, out);
+        let call = Call::of(tools::kind_of(name), name, name);
+        self.calls.say(Call { id: id.to_owned(), status: Some(Status::Pending), ..call }, out);
     }
 
     /// A call with its input.
@@ -73,7 +71,7 @@ impl Toolbox {
             value: block["input"].clone(),
             parent: parent.map(str::to_owned),
         };
-        let said = describe(id, &input);
+        let said = input.call(id);
         self.inputs.insert(id.to_owned(), input);
         // A sub-agent's list is not the plan of this turn.
         if parent.is_some() || !Todos::is_list(name) {
@@ -91,7 +89,7 @@ impl Toolbox {
     ) -> Call {
         let parent = self.inputs.get(id).and_then(|input| input.parent.clone());
         let input = Input { name: name.to_owned(), value: value.clone(), parent };
-        let call = describe(id, &input);
+        let call = input.call(id);
         if !self.calls.is_known(id) && !Todos::is_list(name) {
             self.calls.say(Call { status: Some(Status::Pending), ..call.clone() }, out);
             self.inputs.entry(id.to_owned()).or_insert(input);
@@ -132,11 +130,7 @@ impl Toolbox {
             live.push('\n');
         }
         live.push_str(text);
-        let mut from = live.len().saturating_sub(MAX_LIVE_BYTES);
-        while !live.is_char_boundary(from) {
-            from += 1;
-        }
-        live.drain(..from);
+        keep_end(live, MAX_LIVE_BYTES);
         let call = live_call(parent, live);
         self.calls.say(call, out);
     }
@@ -174,7 +168,7 @@ impl Toolbox {
         }
         let about = match (&input, self.calls.is_known(id)) {
             // A list that could not be kept is a call that failed.
-            (Some(input), false) => describe(id, input),
+            (Some(input), false) => input.call(id),
             _ => Call { id: id.to_owned(), ..Call::default() },
         };
         let status = if is_error { Status::Failed } else { Status::Completed };
@@ -191,13 +185,7 @@ impl Toolbox {
     pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<Said>) {
         if self.calls.is_open(id) {
             let why = "the model's answer broke off before this was run";
-            let call = Call {
-                id: id.to_owned(),
-                status: Some(Status::Failed),
-                content: Some(vec![Content::text(why)]),
-                ..Call::default()
-            };
-            self.calls.say(call, out);
+            self.calls.say(Call::change(id, Status::Failed, vec![Content::text(why)]), out);
         }
         self.inputs.remove(id);
     }
@@ -211,22 +199,6 @@ impl Toolbox {
 
 fn id_and_name(block: &Value) -> (&str, &str) {
     (block["id"].as_str().unwrap_or_default(), block["name"].as_str().unwrap_or("tool"))
-}
-
-fn describe(id: &str, input: &Input) -> Call {
-    let Input { name, value, parent } = input;
-    let locations = tools::locations_of(value);
-    Call {
-        id: id.to_owned(),
-        title: Some(tools::title_of(name, value)),
-        name: Some(name.clone()),
-        kind: Some(tools::kind_of(name)),
-        content: tools::diff_of(name, value),
-        locations: (!locations.is_empty()).then_some(locations),
-        raw_input: (!value.is_null()).then(|| value.clone()),
-        meta: parent.as_ref().map(|parent| json!({ "switchyard": { "parentToolCallId": parent } })),
-        ..Call::default()
-    }
 }
 
 fn live_call(id: &str, text: &str) -> Call {

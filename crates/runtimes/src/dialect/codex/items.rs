@@ -63,11 +63,11 @@ pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
             return Item::Notice(Severity::Info, title);
         }
         "exitedreviewmode" => return Item::Review(text("review")),
-        "commandexecution" => command(item, phase),
-        "filechange" => patch::call(id(item), &item["changes"]),
-        "mcptoolcall" => mcp(item, phase),
-        "dynamictoolcall" => dynamic(item, phase),
-        "collabtoolcall" | "collabagenttoolcall" => collab(item, phase),
+        "commandexecution" => command(item),
+        "filechange" => patch::call(&item["changes"]),
+        "mcptoolcall" => mcp(item),
+        "dynamictoolcall" => dynamic(item),
+        "collabtoolcall" | "collabagenttoolcall" => collab(item),
         "subagentactivity" => sub_agent(item),
         "websearch" => web_search(item),
         "imageview" => image_view(item),
@@ -76,32 +76,29 @@ pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
         "functioncalloutput" => function_output(item),
         _ => return Item::Unknown,
     };
-    let status = status(item, phase);
-    let raw_output = match (phase, call.raw_output) {
-        (Phase::IsOver, None) => item["status"].as_str().map(|status| json!({ "status": status })),
-        (_, raw) => raw,
-    };
-    Item::Call(Box::new(Call { status: Some(status), raw_output, ..call }))
+    let how = || item["status"].as_str().map(|status| json!({ "status": status }));
+    Item::Call(Box::new(Call {
+        id: text("id"),
+        status: Some(status(item, phase)),
+        // What came out of it is known when it is over.
+        raw_output: call.raw_output.or_else(how).filter(|_| phase == Phase::IsOver),
+        ..call
+    }))
 }
 
 /// A command that Codex asks about, with or without its item.
 pub(in crate::dialect) fn asked_command(id: &str, params: &Value) -> Call {
-    let call = command(params, Phase::Begins);
-    Call { id: id.to_owned(), ..call }
+    Call { id: id.to_owned(), raw_output: None, ..command(params) }
 }
 
 /// A change of files that Codex asks about in the older way.
 pub(in crate::dialect) fn asked_changes(id: &str, by_path: &Value) -> Call {
-    patch::call(id.to_owned(), &patch::listed(by_path))
+    changed(id, &patch::listed(by_path))
 }
 
 /// Changes that came after their item had begun.
 pub(in crate::dialect) fn changed(id: &str, changes: &Value) -> Call {
-    patch::call(id.to_owned(), changes)
-}
-
-fn id(item: &Value) -> String {
-    item["id"].as_str().unwrap_or_default().to_owned()
+    Call { id: id.to_owned(), ..patch::call(changes) }
 }
 
 fn status(item: &Value, phase: Phase) -> Status {
@@ -116,7 +113,7 @@ fn status(item: &Value, phase: Phase) -> Status {
     if has_failed { Status::Failed } else { Status::Completed }
 }
 
-fn command(item: &Value, phase: Phase) -> Call {
+fn command(item: &Value) -> Call {
     let script = match &item["command"] {
         Value::Array(args) => {
             script::of_args(&args.iter().filter_map(Value::as_str).collect::<Vec<_>>())
@@ -137,19 +134,14 @@ fn command(item: &Value, phase: Phase) -> Call {
         title => title,
     };
     Call {
-        id: id(item),
-        name: Some("command_execution".to_owned()),
-        title: Some(title),
-        kind: Some(Kind::Execute),
         content: output.or(declined).map(|text| vec![Content::text(text)]),
         raw_input: Some(Value::Object(input)),
-        raw_output: (phase == Phase::IsOver)
-            .then(|| json!({ "status": item["status"], "exitCode": exit_code })),
-        ..Call::default()
+        raw_output: Some(json!({ "status": item["status"], "exitCode": exit_code })),
+        ..Call::of(Kind::Execute, "command_execution", title)
     }
 }
 
-fn mcp(item: &Value, phase: Phase) -> Call {
+fn mcp(item: &Value) -> Call {
     let word = |name: &str| item[name].as_str().unwrap_or_default();
     let name = format!("{}.{}", word("server"), word("tool"));
     let result = &item["result"];
@@ -162,18 +154,14 @@ fn mcp(item: &Value, phase: Phase) -> Call {
         error => error,
     };
     Call {
-        id: id(item),
-        title: Some(name.clone()),
-        name: Some(name),
-        kind: Some(Kind::Other),
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(item["arguments"].clone()),
-        raw_output: (phase == Phase::IsOver && !raw.is_null()).then(|| raw.clone()),
-        ..Call::default()
+        raw_output: (!raw.is_null()).then(|| raw.clone()),
+        ..Call::of(Kind::Other, name.as_str(), name.as_str())
     }
 }
 
-fn dynamic(item: &Value, phase: Phase) -> Call {
+fn dynamic(item: &Value) -> Call {
     let tool = item["tool"].as_str().unwrap_or("tool");
     let name = match item["namespace"].as_str() {
         Some(space) if !space.is_empty() => format!("{space}.{tool}"),
@@ -182,21 +170,16 @@ fn dynamic(item: &Value, phase: Phase) -> Call {
     let content = contents(either(item, "content_items", "contentItems"));
     let arguments = &item["arguments"];
     Call {
-        id: id(item),
-        title: Some(tools::title_of(&name, arguments)),
-        kind: Some(tools::kind_of(tool)),
-        name: Some(name),
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(arguments.clone()),
-        raw_output: (phase == Phase::IsOver)
-            .then(|| json!({ "status": item["status"], "success": item["success"] })),
-        ..Call::default()
+        raw_output: Some(json!({ "status": item["status"], "success": item["success"] })),
+        ..Call::of(tools::kind_of(tool), name.as_str(), tools::title_of(&name, arguments))
     }
 }
 
 /// A word with another agent of the same team. What that agent does is told in a thread of
 /// its own.
-fn collab(item: &Value, phase: Phase) -> Call {
+fn collab(item: &Value) -> Call {
     let tool = item["tool"].as_str().unwrap_or("agent");
     let prompt = item["prompt"].as_str().unwrap_or_default();
     let title = match prompt.is_empty() {
@@ -207,27 +190,19 @@ fn collab(item: &Value, phase: Phase) -> Call {
     let said = states.as_object().into_iter().flatten();
     let said: Vec<&str> = said.filter_map(|(_, state)| state["message"].as_str()).collect();
     Call {
-        id: id(item),
-        name: Some(tool.to_owned()),
-        title: Some(tools::one_line(&title)),
-        kind: Some(Kind::Think),
         content: (!said.is_empty()).then(|| vec![Content::text(said.join("\n"))]),
         raw_input: Some(json!({ "prompt": item["prompt"], "model": item["model"] })),
-        raw_output: (phase == Phase::IsOver)
-            .then(|| json!({ "status": item["status"], "agents": states })),
-        ..Call::default()
+        raw_output: Some(json!({ "status": item["status"], "agents": states })),
+        ..Call::of(Kind::Think, tool, tools::one_line(&title))
     }
 }
 
 fn sub_agent(item: &Value) -> Call {
     let word = |name: &str| item[name].as_str().unwrap_or_default();
+    let title = tools::one_line(&format!("{}: {}", word("agentPath"), word("kind")));
     Call {
-        id: id(item),
-        name: Some("sub_agent".to_owned()),
-        title: Some(tools::one_line(&format!("{}: {}", word("agentPath"), word("kind")))),
-        kind: Some(Kind::Think),
         raw_input: Some(json!({ "agentPath": item["agentPath"], "kind": item["kind"] })),
-        ..Call::default()
+        ..Call::of(Kind::Think, "sub_agent", title)
     }
 }
 
@@ -235,65 +210,51 @@ fn web_search(item: &Value) -> Call {
     let action = &item["action"];
     let words = [&item["query"], &action["query"], &action["url"], &action["pattern"]];
     let about = words.iter().find_map(|word| word.as_str().filter(|word| !word.is_empty()));
+    let title = match about {
+        Some(about) => tools::one_line(&format!("web search: {about}")),
+        None => "web search".to_owned(),
+    };
     Call {
-        id: id(item),
-        name: Some("web_search".to_owned()),
-        title: Some(match about {
-            Some(about) => tools::one_line(&format!("web search: {about}")),
-            None => "web search".to_owned(),
-        }),
-        kind: Some(Kind::Fetch),
         raw_input: Some(json!({ "query": item["query"], "action": action })),
         raw_output: (!item["results"].is_null()).then(|| item["results"].clone()),
-        ..Call::default()
+        ..Call::of(Kind::Fetch, "web_search", title)
     }
 }
 
 fn image_view(item: &Value) -> Call {
     let path = item["path"].as_str().unwrap_or_default();
+    let title = tools::one_line(&format!("view_image: {path}"));
     Call {
-        id: id(item),
-        name: Some("view_image".to_owned()),
-        title: Some(tools::one_line(&format!("view_image: {path}"))),
-        kind: Some(Kind::Read),
         locations: Some(vec![Location { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "path": path })),
-        ..Call::default()
+        ..Call::of(Kind::Read, "view_image", title)
     }
 }
 
 fn image_generation(item: &Value) -> Call {
     let word = |name: &str| item[name].as_str().filter(|word| !word.is_empty());
-    let mut content = Vec::new();
-    if let Some(data) = word("result") {
+    let image = word("result").map(|data| {
         let (data, mime_type) = (data.to_owned(), "image/png".to_owned());
-        content.push(Content::Content { content: Block::Image { data, mime_type } });
-    }
+        Content::Content { content: Block::Image { data, mime_type } }
+    });
     let saved = word("savedPath");
+    let title = match word("revisedPrompt") {
+        Some(prompt) => tools::one_line(&format!("image: {prompt}")),
+        None => "image".to_owned(),
+    };
     Call {
-        id: id(item),
-        name: Some("image_generation".to_owned()),
-        title: Some(match word("revisedPrompt") {
-            Some(prompt) => tools::one_line(&format!("image: {prompt}")),
-            None => "image".to_owned(),
-        }),
-        kind: Some(Kind::Other),
-        content: (!content.is_empty()).then_some(content),
+        content: image.map(|image| vec![image]),
         locations: saved.map(|path| vec![Location { path: path.to_owned(), line: None }]),
         raw_input: Some(json!({ "prompt": item["revisedPrompt"] })),
-        ..Call::default()
+        ..Call::of(Kind::Other, "image_generation", title)
     }
 }
 
 fn sleep(item: &Value) -> Call {
     let millis = either(item, "duration_ms", "durationMs").as_u64().unwrap_or_default();
     Call {
-        id: id(item),
-        name: Some("sleep".to_owned()),
-        title: Some(format!("sleep {millis} ms")),
-        kind: Some(Kind::Other),
         raw_input: Some(json!({ "durationMs": millis })),
-        ..Call::default()
+        ..Call::of(Kind::Other, "sleep", format!("sleep {millis} ms"))
     }
 }
 
@@ -304,12 +265,8 @@ fn function_output(item: &Value) -> Call {
         parts => contents(parts),
     };
     Call {
-        id: id(item),
-        name: Some(name.to_owned()),
-        title: Some(name.to_owned()),
-        kind: Some(tools::kind_of(name)),
         content: (!content.is_empty()).then_some(content),
-        ..Call::default()
+        ..Call::of(tools::kind_of(name), name, name)
     }
 }
 

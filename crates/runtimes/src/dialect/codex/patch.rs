@@ -13,18 +13,14 @@ use crate::update::{Call, Content, Kind, Location};
 const MOVED: &str = "\n\nMoved to: ";
 
 /// The call that changes files.
-pub(super) fn call(id: String, changes: &Value) -> Call {
+pub(super) fn call(changes: &Value) -> Call {
     let list: Vec<Change> = changes.as_array().into_iter().flatten().map(Change::read).collect();
     let content: Vec<Content> = list.iter().flat_map(Change::content).collect();
     Call {
-        id,
-        name: Some("file_change".to_owned()),
-        title: Some(title(&list)),
-        kind: Some(kind(&list)),
         locations: Some(list.iter().flat_map(Change::locations).collect()),
         content: (!content.is_empty()).then_some(content),
         raw_input: Some(json!({ "changes": changes })),
-        ..Call::default()
+        ..Call::of(kind(&list), "file_change", title(&list))
     }
 }
 

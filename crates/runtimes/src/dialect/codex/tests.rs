@@ -5,10 +5,10 @@ use serde_json::json;
 use super::items::{self, Item, Phase};
 use super::patch::{Hunk, hunks};
 use super::script;
-use super::texts::{Texts, Voice};
+use super::texts::Texts;
 use crate::dialect::Said;
 use crate::dialect::testing::text_of;
-use crate::update::{Call, Content, Kind, Status, Update};
+use crate::update::{Call, Content, Kind, Status, Update, Voice};
 
 #[test]
 fn the_shell_around_a_command_is_taken_off() {

@@ -8,13 +8,7 @@ use std::collections::HashMap;
 
 use crate::dialect::Said;
 use crate::dialect::retold::Retold;
-use crate::update::{Block, Update};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::dialect) enum Voice {
-    Message,
-    Thought,
-}
+use crate::update::{Update, Voice};
 
 /// The texts of one turn.
 #[derive(Debug, Default)]
@@ -125,13 +119,8 @@ impl Stream {
             item.clone_into(&mut self.message);
         }
         let new = self.text.tell(piece);
-        if new.is_empty() {
-            return;
+        if !new.is_empty() {
+            out.push(Said::Update(Update::said(self.voice, new, Some(self.message.clone()))));
         }
-        let (content, message_id) = (Block::text(new), Some(self.message.clone()));
-        out.push(Said::Update(match self.voice {
-            Voice::Message => Update::AgentMessageChunk { content, message_id },
-            Voice::Thought => Update::AgentThoughtChunk { content, message_id },
-        }));
     }
 }

@@ -202,11 +202,8 @@ impl Asks {
         let message = params["message"].as_str().unwrap_or_default();
         let call = known.unwrap_or_else(|| Call {
             id: format!("elicitation-{id}"),
-            name: Some(server.to_owned()),
-            title: Some(tools::one_line(message)),
-            kind: Some(Kind::Other),
             raw_input: Some(about["tool_params"].clone()),
-            ..Call::default()
+            ..Call::of(Kind::Other, server, tools::one_line(message))
         });
         let accept = |persist: Option<&str>| match persist {
             Some(how) => json!({ "action": "accept", "content": {}, "_meta": { "persist": how } }),
@@ -244,14 +241,12 @@ impl Asks {
                 let Some(label) = choice["label"].as_str() else { continue };
                 let option_id = format!("choice-{n}");
                 replies.insert(option_id.clone(), part(vec![label.to_owned()]));
-                let name = label.to_owned();
-                options.push(AskOption { option_id, name, kind: AskKind::AllowOnce });
+                options.push(AskOption::new(option_id, label, AskKind::AllowOnce));
             }
             if options.is_empty() {
                 continue;
             }
-            let (option_id, name) = ("skip".to_owned(), "Skip".to_owned());
-            options.push(AskOption { option_id, name, kind: AskKind::RejectOnce });
+            options.push(AskOption::new("skip", "Skip", AskKind::RejectOnce));
             let open = Open {
                 ask: format!("{id}.{n}"),
                 request: id.clone(),
@@ -356,13 +351,11 @@ fn grants(wanted: &Value) -> Vec<Choice> {
 
 fn permissions_call(item: &str, params: &Value) -> Call {
     let reason = params["reason"].as_str().unwrap_or("more permissions");
+    let title = tools::one_line(&format!("Permissions: {reason}"));
     Call {
         id: item.to_owned(),
-        name: Some("request_permissions".to_owned()),
-        title: Some(tools::one_line(&format!("Permissions: {reason}"))),
-        kind: Some(Kind::Other),
         raw_input: Some(json!({ "permissions": params["permissions"], "cwd": params["cwd"] })),
-        ..Call::default()
+        ..Call::of(Kind::Other, "request_permissions", title)
     }
 }
 

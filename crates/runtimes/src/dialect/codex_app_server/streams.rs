@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::Said;
+use super::super::calling::{MAX_LIVE_BYTES, keep_end};
 use super::super::codex::items::PART_BREAK;
-use super::super::codex::texts::{Texts, Voice};
+use super::super::codex::texts::Texts;
 use crate::calls::Calls;
-use crate::update::{Call, Content, Kind, Status};
-
-/// Live output is a window on the end of it: every update repeats what it shows.
-const MAX_LIVE_BYTES: usize = 64 << 10;
+use crate::update::{Call, Content, Kind, Status, Voice};
 
 #[derive(Debug, Default)]
 pub(super) struct Streams {
@@ -96,16 +94,10 @@ impl Streams {
     ) {
         let Some(open) = self.open.iter_mut().find(|open| open.call.id == item) else { return };
         open.output.push_str(piece);
-        keep_end(&mut open.output);
+        keep_end(&mut open.output, MAX_LIVE_BYTES);
         let mut content = open.call.content.clone().unwrap_or_default();
         content.push(Content::text(open.output.as_str()));
-        let call = Call {
-            id: item.to_owned(),
-            status: Some(Status::InProgress),
-            content: Some(content),
-            ..Call::default()
-        };
-        calls.say(call, out);
+        calls.say(Call::change(item, Status::InProgress, content), out);
     }
 
     /// Commands that go on in the background when the turn is over. They have not failed.
@@ -116,13 +108,8 @@ impl Streams {
             }
             let output = (!open.output.is_empty()).then(|| Content::text(open.output.as_str()));
             let note = Content::text("still running when the turn ended");
-            let call = Call {
-                id: open.call.id.clone(),
-                status: Some(Status::Completed),
-                content: Some(output.into_iter().chain([note]).collect()),
-                ..Call::default()
-            };
-            calls.say(call, out);
+            let content = output.into_iter().chain([note]).collect();
+            calls.say(Call::change(open.call.id.as_str(), Status::Completed, content), out);
         }
         self.open.clear();
     }
@@ -139,12 +126,4 @@ impl Streams {
         let prefix = format!("{server}.");
         calls.into_iter().find(|call| call.name.as_ref().is_some_and(|n| n.starts_with(&prefix)))
     }
-}
-
-fn keep_end(text: &mut String) {
-    let mut from = text.len().saturating_sub(MAX_LIVE_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text.drain(..from);
 }

@@ -4,12 +4,11 @@ use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
 
 use super::super::codex::items::{self, Item, Phase};
-use super::super::codex::texts::Voice;
-use super::super::codex::{trouble, usage};
+use super::super::codex::{trouble, usage_of};
 use super::super::{Ending, Prompt, Said, StopReason, TurnEnd, Usage};
 use super::{CodexAppServer, Request};
 use crate::tools;
-use crate::update::{Call, Compaction, CompactionStatus, Severity, Update};
+use crate::update::{Call, CompactionStatus, Severity, Update, Voice};
 
 /// A turn that cannot be interrupted this often is left to end by itself, or by a signal.
 const MAX_INTERRUPTS: u32 = 5;
@@ -247,15 +246,14 @@ impl CodexAppServer {
     /// for turns that are long over.
     fn used(&mut self, params: &Value, out: &mut Vec<Said>) -> bool {
         let counts = &params["tokenUsage"];
-        let (Some(total), Some(last)) =
-            (usage::read(&counts["total"]), usage::read(&counts["last"]))
+        let (Some(total), Some(last)) = (usage_of(&counts["total"]), usage_of(&counts["last"]))
         else {
             return false;
         };
         if let Some(turn) = &mut self.turn {
             if turn.id.as_deref() == params["turnId"].as_str() {
                 turn.has_used = true;
-                turn.before.get_or_insert_with(|| usage::since(&total, &last));
+                turn.before.get_or_insert_with(|| total.minus(&last));
             } else {
                 turn.before = Some(total);
             }
@@ -292,8 +290,7 @@ impl CodexAppServer {
             }
             turn.compaction = Some(told);
         }
-        let compaction = Compaction { compaction_id: id.to_owned(), status, error: None };
-        out.push(Said::Update(Update::CompactionUpdate(compaction)));
+        out.push(Said::Update(Update::compaction(id, status, None)));
     }
 
     /// The older word for it, which follows the item.
@@ -312,14 +309,10 @@ impl CodexAppServer {
     pub(super) fn end_turn(&mut self, ending: Ending, out: &mut Vec<Said>) {
         let Some(mut turn) = self.turn.take() else { return };
         self.waiting = None;
-        let (why, compaction) = match &ending {
-            Ending::Stopped(StopReason::Cancelled) => {
-                ("cancelled".to_owned(), CompactionStatus::Cancelled)
-            }
-            Ending::Stopped(_) => {
-                ("Codex did not say how this ended".to_owned(), CompactionStatus::Completed)
-            }
-            Ending::Failed(failure) => (failure.message.clone(), CompactionStatus::Failed),
+        let compaction = match &ending {
+            Ending::Stopped(StopReason::Cancelled) => CompactionStatus::Cancelled,
+            Ending::Stopped(_) => CompactionStatus::Completed,
+            Ending::Failed(_) => CompactionStatus::Failed,
         };
         if let Some((id, CompactionStatus::InProgress)) = turn.compaction.take() {
             self.compaction(&id, compaction, out);
@@ -328,9 +321,9 @@ impl CodexAppServer {
         if ending == Ending::Stopped(StopReason::EndTurn) {
             self.streams.leave_running(&mut self.calls, out);
         }
-        self.calls.close(&why, out);
+        self.calls.close(&ending.of_open_calls(), out);
         let usage = match (self.total, turn.before) {
-            (Some(total), Some(before)) if turn.has_used => Some(usage::since(&total, &before)),
+            (Some(total), Some(before)) if turn.has_used => Some(total.minus(&before)),
             _ => None,
         };
         let usage = usage.filter(|usage| usage.total_tokens > 0);

@@ -31,8 +31,8 @@ impl Dialogs {
         let message = event["message"].as_str().unwrap_or_default();
         match event["method"].as_str().unwrap_or_default() {
             "confirm" => {
-                let yes = option(YES, "Yes", AskKind::AllowOnce);
-                let options = vec![yes, option(NO, "No", AskKind::RejectOnce)];
+                let yes = AskOption::new(YES, "Yes", AskKind::AllowOnce);
+                let options = vec![yes, AskOption::new(NO, "No", AskKind::RejectOnce)];
                 self.ask(id, title, message, Vec::new(), options, out);
             }
             "select" => {
@@ -41,7 +41,8 @@ impl Dialogs {
                     return respond(id, json!({ "cancelled": true }), out);
                 }
                 let options = choices.iter().enumerate();
-                let options = options.map(|(n, name)| option(&n.to_string(), name, kind_of(name)));
+                let options =
+                    options.map(|(n, name)| AskOption::new(n.to_string(), name, kind_of(name)));
                 let options = options.collect();
                 self.ask(id, title, message, choices, options, out);
             }
@@ -120,10 +121,6 @@ fn respond(id: &str, mut response: Value, out: &mut Vec<Said>) {
     response["type"] = Value::from("extension_ui_response");
     response["id"] = Value::from(id);
     out.push(Said::Write(response.to_string()));
-}
-
-fn option(id: &str, name: &str, kind: AskKind) -> AskOption {
-    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
 }
 
 fn choices_of(options: &Value) -> Vec<String> {

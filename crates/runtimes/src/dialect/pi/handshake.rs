@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use wire::{Category, Fault};
 
-use super::super::{Exit, Model, Opened, Opening, Said, Wish, stderr};
+use super::super::{Exit, Model, Opened, Opening, Said, Wish, learn_session, stderr};
 use super::Commands;
 use crate::update::{Command, Severity, Update};
 
@@ -60,13 +60,8 @@ impl Handshake {
     }
 
     /// The id that `--mode json` prints first.
-    pub(super) fn session(&mut self, id: Option<&str>, out: &mut Vec<Said>) {
-        if let Some(id) = id
-            && self.session.as_deref() != Some(id)
-        {
-            self.session = Some(id.to_owned());
-            out.push(Said::Session(id.to_owned()));
-        }
+    pub(super) fn session(&mut self, id: &str, out: &mut Vec<Said>) {
+        learn_session(&mut self.session, id, out);
     }
 
     pub(super) fn context_window(&self) -> Option<u64> {
@@ -270,8 +265,8 @@ fn known(model: &Value) -> Option<Known> {
 }
 
 /// The file is what a resume takes.
-fn session_of(state: &Value) -> Option<&str> {
-    state["sessionFile"].as_str().or(state["sessionId"].as_str())
+fn session_of(state: &Value) -> &str {
+    state["sessionFile"].as_str().or(state["sessionId"].as_str()).unwrap_or_default()
 }
 
 fn is_path(session: &str) -> bool {

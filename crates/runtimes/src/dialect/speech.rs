@@ -1,0 +1,71 @@
+//! The answer and the thoughts of a CLI that streams them, repeats them whole, and tries again.
+//!
+//! In: pieces of blocks, whole blocks, and when a message or another attempt at it begins. Out:
+//! each character once.
+
+use std::collections::HashMap;
+
+use super::Said;
+use super::retold::Retold;
+use crate::update::{Update, Voice};
+
+#[derive(Debug, Default)]
+pub(super) struct Speech {
+    answer: Retold,
+    thought: Retold,
+    /// What the present request to the model has streamed of each block.
+    streamed: HashMap<u64, String>,
+}
+
+impl Speech {
+    /// Another message begins.
+    pub(super) fn fresh(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A request to the model begins.
+    pub(super) fn request(&mut self) {
+        self.streamed.clear();
+    }
+
+    /// The request failed, and the same message is attempted again.
+    pub(super) fn again(&mut self) {
+        self.request();
+        self.answer.again();
+        self.thought.again();
+    }
+
+    /// The next piece of a block of the message `id`.
+    pub(super) fn piece(
+        &mut self,
+        block: u64,
+        voice: Voice,
+        piece: &str,
+        id: Option<&str>,
+        out: &mut Vec<Said>,
+    ) {
+        self.streamed.entry(block).or_default().push_str(piece);
+        let retold = match voice {
+            Voice::Message => &mut self.answer,
+            Voice::Thought => &mut self.thought,
+        };
+        let new = retold.tell(piece);
+        if !new.is_empty() {
+            out.push(Said::Update(Update::said(voice, new, id.map(str::to_owned))));
+        }
+    }
+
+    /// A whole block: says what was not streamed of it.
+    pub(super) fn whole(
+        &mut self,
+        block: u64,
+        voice: Voice,
+        text: &str,
+        id: Option<&str>,
+        out: &mut Vec<Said>,
+    ) {
+        let streamed = self.streamed.get(&block).map(String::as_str).unwrap_or_default();
+        let rest = text.strip_prefix(streamed).unwrap_or_default();
+        self.piece(block, voice, rest, id, out);
+    }
+}
