@@ -31,8 +31,8 @@ fn table(source: &Path, is_built: bool) -> io::Result<String> {
     let mut files = Vec::new();
     collect(source, &mut files)?;
     files.sort();
-    let mut text = format!("pub(super) const IS_BUILT: bool = {is_built};\n");
-    text.push_str("pub(super) static FILES: &[File] = &[\n");
+    let mut text = format!("const IS_BUILT: bool = {is_built};\n");
+    text.push_str("static FILES: &[File] = &[\n");
     for file in files.iter().filter(|file| !is_copy(file)) {
         let path = file.strip_prefix(source).unwrap_or(file);
         let mut hasher = DefaultHasher::new();

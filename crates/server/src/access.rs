@@ -160,7 +160,7 @@ async fn change<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let tokens = access.guard.tokens().clone();
     let done = tokio::task::spawn_blocking(move || act(&tokens)).await;
-    Ok(done.map_err(Problem::internal)??)
+    Ok(done??)
 }
 
 impl From<TokensError> for Problem {

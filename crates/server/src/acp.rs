@@ -16,10 +16,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
+use bytes::Bytes;
 use sessions::desk::Order;
 use sessions::front::{self, Visitor};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio_util::sync::CancellationToken;
+use wire::LineSplitter;
 
 use crate::daemon::Daemon;
 use crate::principal::{Principal, Role};
@@ -78,6 +80,29 @@ pub async fn serve_alone<R, W>(
     let visitor = visitor(daemon, principal, None, "stdio");
     let visitor = Visitor { order, is_alone: true, ..visitor };
     front::serve(daemon.desk.clone(), visitor, reader, writer, stop).await;
+}
+
+/// A client's message as a line for its front. Between the parts of a message a line end means
+/// nothing; here it would end it.
+fn one_line(message: &[u8]) -> Vec<u8> {
+    let flat = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    message.iter().map(flat).chain([b'\n']).collect()
+}
+
+/// The next line of a front; none when it has nothing more to say. Those that are too long are
+/// passed over.
+async fn next_line(
+    from_front: &mut ReadHalf<DuplexStream>,
+    lines: &mut LineSplitter,
+) -> Option<Bytes> {
+    loop {
+        match lines.next_line() {
+            Some(Ok(line)) => return Some(line),
+            Some(Err(_)) => {}
+            None if from_front.read_buf(lines.buffer()).await.ok()? == 0 => return None,
+            None => {}
+        }
+    }
 }
 
 fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &str) -> Visitor {

@@ -7,14 +7,12 @@
 mod agents;
 mod attachments;
 mod audit;
-mod caller;
 mod directories;
 mod document;
 mod enclosed;
 mod files;
 mod health;
 pub(crate) mod input;
-mod limits;
 mod list;
 mod made;
 mod options;
@@ -23,13 +21,13 @@ mod permissions;
 mod prompt;
 mod session;
 mod start;
-mod telling;
 mod transcript;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::{Json, Router};
+use sessions::places::Places;
 use utoipa::OpenApi as _;
 
 use crate::attachments::Attachments;
@@ -37,7 +35,7 @@ use crate::daemon::Daemon;
 use crate::endpoints::endpoints;
 use crate::problem::{Problem, kinds};
 
-pub(crate) use agents::Found;
+pub(crate) use agents::{Telling, streamed};
 pub(crate) use enclosed::uri;
 pub(crate) use input::{no_such_method, no_such_route};
 pub(crate) use session::SessionStatus;
@@ -48,8 +46,8 @@ pub(crate) struct Memory {
     started: Instant,
     pub(crate) agents: agents::Known,
     made: made::Made,
-    searches: files::Searches,
-    listings: directories::Listings,
+    searches: Places,
+    listings: Places,
     pub(crate) attachments: Attachments,
 }
 
@@ -59,8 +57,8 @@ impl Memory {
             started: Instant::now(),
             agents: agents::Known::default(),
             made: made::Made::default(),
-            searches: files::Searches::default(),
-            listings: directories::Listings::default(),
+            searches: Places::new(files::MAX_AT_ONCE),
+            listings: Places::new(directories::MAX_AT_ONCE),
             attachments: Attachments::below(settings.sessions_dir.clone()),
         }
     }

@@ -6,24 +6,18 @@
 //!
 //! Always true: whoever comes back with the last id that it saw gets every frame once.
 
-mod chunk;
-mod cursor;
-#[cfg(test)]
-pub(crate) mod desk_of_one;
-mod ending;
-mod halt;
 mod lists;
 mod load;
 mod page;
 mod patience;
 mod reader;
-#[cfg(test)]
-mod recorded;
 mod snapshots;
 mod socket;
 mod sse;
 mod stream;
 mod teller;
+#[cfg(test)]
+pub(crate) mod testing;
 mod wanted;
 
 use std::sync::Arc;

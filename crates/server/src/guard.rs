@@ -9,11 +9,8 @@
 
 mod answer;
 mod arrival;
-mod caller;
-mod content;
 mod credentials;
 mod failures;
-mod headers;
 mod host;
 mod origin;
 mod passes;
@@ -21,7 +18,6 @@ mod peer_user;
 mod routes;
 mod service;
 mod shares;
-mod tail;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -36,7 +32,7 @@ use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserToken, Tokens};
 pub use arrival::{Activity, Arrival, Busy, Peer};
-pub(crate) use caller::{CookieName, HostName, LoginCookies};
+pub(crate) use arrival::{CookieName, HostName, LoginCookies};
 use credentials::Presented;
 use failures::{Failures, Verdict};
 use host::{Called, Hosts};

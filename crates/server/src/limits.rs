@@ -4,15 +4,14 @@
 //! an answer where one can still be given, and a closed connection where not.
 
 mod body;
-mod patience;
 mod patient;
 mod steady;
 
 use std::time::Duration;
 
+pub use body::Patience;
 pub use body::{Fault, Metered, Terms};
 pub use bus::quota::{ByteQuota, Reserved};
-pub use patience::Patience;
 pub(crate) use patient::patient;
 pub use steady::Steady;
 

@@ -6,21 +6,27 @@
 
 mod accept;
 mod bind;
-mod connection;
 mod open_connections;
-mod stream;
 mod unix;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tower::Service;
 
 use crate::guard::Guarded;
-pub use accept::{Connection, Listener};
+use crate::limits::HttpLimits;
+pub use accept::{Connection, Listener, Stream};
 pub use bind::{Bound, check_bind};
-pub use stream::Stream;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -70,14 +76,14 @@ impl Http {
     pub async fn serve(self) {
         let Self { bound, guarded, stop } = self;
         let limits = guarded.limits().clone();
-        let builder = Arc::new(connection::builder(&limits));
+        let builder = Arc::new(builder(&limits));
         let listener = Listener::new(bound, limits).refusing_in_http();
         loop {
             let connection = tokio::select! {
                 () = stop.cancelled() => break,
                 connection = listener.next() => connection,
             };
-            let serving = connection::serve(
+            let serving = serve(
                 connection,
                 builder.clone(),
                 guarded.clone(),
@@ -87,6 +93,101 @@ impl Http {
             task::spawn(serving);
         }
         listener.drain().await;
+    }
+}
+
+/// The smallest buffer that the HTTP/1.1 parser works with.
+const LEAST_BUFFER: usize = 8 << 10;
+/// An HTTP/2 client that does not answer a ping in time is gone.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_PATIENCE: Duration = Duration::from_secs(20);
+/// Answers wait in the handler, where they are counted, not in the connection.
+const MAX_SEND_BUFFER: usize = 64 << 10;
+/// Requests that were reset before they were looked at; a flood of these is an attack.
+const MAX_RESET_STREAMS: usize = 20;
+/// Between "please go" and the end of the wait.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+fn builder(limits: &HttpLimits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    let head_bytes = limits.max_head_bytes.max(LEAST_BUFFER);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(head_bytes)
+        .max_headers(limits.max_head_fields);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.max_streams)
+        .max_header_list_size(u32::try_from(head_bytes).unwrap_or(u32::MAX))
+        .max_send_buf_size(MAX_SEND_BUFFER)
+        .max_pending_accept_reset_streams(MAX_RESET_STREAMS)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_PATIENCE);
+    builder
+}
+
+async fn serve(
+    connection: Connection,
+    builder: Arc<Builder<TokioExecutor>>,
+    guarded: Guarded,
+    limits: HttpLimits,
+    stop: CancellationToken,
+) {
+    let peer = connection.peer();
+    let (stream, arrival) = match connection.secure().await {
+        Ok(secured) => secured,
+        Err(error) => {
+            tracing::debug!(%peer, %error, "no TLS was agreed on");
+            return;
+        }
+    };
+    let activity = arrival.activity.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(arrival.clone());
+        guarded.clone().call(request)
+    });
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    tokio::pin!(serving);
+
+    // The parser's own clock starts only after the first bytes have shown which HTTP it is,
+    // and there is none in HTTP/2, so a connection also has to come to something here.
+    let mut seen = 0;
+    let look = tokio::time::sleep(limits.head_timeout);
+    tokio::pin!(look);
+    let mut is_leaving = false;
+    loop {
+        tokio::select! {
+            ended = serving.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "a connection broke");
+                }
+                return;
+            }
+            () = stop.cancelled(), if !is_leaving => {
+                is_leaving = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = look.as_mut() => {
+                let is_used = activity.is_busy() || activity.n_ever() != seen;
+                let is_new = seen == 0 && activity.n_ever() == 0;
+                seen = activity.n_ever();
+                let wait = match (is_used, is_leaving) {
+                    (true, _) => limits.idle_timeout,
+                    // Nothing was asked, so nobody waits for an answer either.
+                    (false, true) => return,
+                    (false, false) if is_new => return,
+                    (false, false) => {
+                        is_leaving = true;
+                        serving.as_mut().graceful_shutdown();
+                        FAREWELL
+                    }
+                };
+                look.as_mut().reset(Instant::now() + wait);
+            }
+        }
     }
 }
 

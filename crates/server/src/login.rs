@@ -188,21 +188,10 @@ struct Pass {
 }
 
 /// Trades a one-time code for a cookie, and a secret to be shown beside it.
-#[utoipa::path(
-    post,
-    path = "/v1/login",
-    operation_id = "logIn",
-    tag = "access",
-    security(()),
-    request_body = LoginRequest,
-    responses(
-        (status = 200, description = "The cookie is set.", body = LoggedIn),
-        (status = 401, description = "The code is wrong, used or too old.", body = Problem,
-            content_type = "application/problem+json"),
-        (status = 429, description = "Too many wrong codes.", body = Problem,
-            content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "access", security(()), request_body = LoginRequest,
+    responses((status = 200, description = "The cookie is set.", body = LoggedIn),
+        (status = 401, description = "The code is wrong, used or too old.", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Too many wrong codes.", body = Problem, content_type = "application/problem+json")))]
 async fn log_in(
     State(login): State<Login>,
     arrival: Arrival,
@@ -225,9 +214,7 @@ async fn log_in(
     login.guard.tokens().refresh();
     let made = match login.codes.redeem(&code) {
         None => None,
-        Some(redeemed) => tokio::task::spawn_blocking(move || adding(redeemed))
-            .await
-            .map_err(Problem::internal)??,
+        Some(redeemed) => tokio::task::spawn_blocking(move || adding(redeemed)).await??,
     };
     let Some(made) = made else {
         let problem = login.guard.note_failure(&arrival.peer, "wrong login code");
@@ -241,19 +228,9 @@ async fn log_in(
 }
 
 /// Proves that this is the daemon that the page logged in to.
-#[utoipa::path(
-    post,
-    path = "/v1/login/challenge",
-    operation_id = "challengeLogin",
-    tag = "access",
-    security(()),
-    request_body = ChallengeRequest,
-    responses(
-        (status = 200, description = "The proof.", body = Challenge),
-        (status = 401, description = "There is no such login.", body = Problem,
-            content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(post, path = "/v1/login/challenge", operation_id = "challengeLogin", tag = "access", security(()), request_body = ChallengeRequest,
+    responses((status = 200, description = "The proof.", body = Challenge),
+        (status = 401, description = "There is no such login.", body = Problem, content_type = "application/problem+json")))]
 async fn challenge(
     State(login): State<Login>,
     browser: LoggedInBrowser,
@@ -285,19 +262,9 @@ fn way(from: &str, to: &str) -> String {
 }
 
 /// Trades the page's proof for a pass.
-#[utoipa::path(
-    post,
-    path = "/v1/login/prove",
-    operation_id = "proveLogin",
-    tag = "access",
-    security(()),
-    request_body = ProofRequest,
-    responses(
-        (status = 200, description = "The pass.", body = Pass),
-        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem,
-            content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(post, path = "/v1/login/prove", operation_id = "proveLogin", tag = "access", security(()), request_body = ProofRequest,
+    responses((status = 200, description = "The pass.", body = Pass),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem, content_type = "application/problem+json")))]
 async fn prove(
     State(login): State<Login>,
     browser: LoggedInBrowser,
@@ -311,21 +278,10 @@ async fn prove(
 
 /// Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
 /// with `code` in the place of `page`.
-#[utoipa::path(
-    post,
-    path = "/v1/login/move",
-    operation_id = "moveLogin",
-    tag = "access",
-    security(()),
-    request_body = ProofRequest,
-    responses(
-        (status = 204, description = "The code is taken, once, within ten minutes."),
-        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem,
-            content_type = "application/problem+json"),
-        (status = 409, description = "The page is still where it was.", body = Problem,
-            content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(post, path = "/v1/login/move", operation_id = "moveLogin", tag = "access", security(()), request_body = ProofRequest,
+    responses((status = 204, description = "The code is taken, once, within ten minutes."),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The page is still where it was.", body = Problem, content_type = "application/problem+json")))]
 async fn come_over(
     State(login): State<Login>,
     browser: LoggedInBrowser,
@@ -341,13 +297,8 @@ async fn come_over(
 }
 
 /// Ends the login that the request came with.
-#[utoipa::path(
-    post,
-    path = "/v1/logout",
-    operation_id = "logOut",
-    tag = "access",
-    responses((status = 204, description = "The cookie is gone and opens nothing any more."))
-)]
+#[utoipa::path(post, path = "/v1/logout", operation_id = "logOut", tag = "access",
+    responses((status = 204, description = "The cookie is gone and opens nothing any more.")))]
 async fn log_out(
     State(login): State<Login>,
     principal: Principal,

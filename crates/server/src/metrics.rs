@@ -7,11 +7,9 @@
 //! Always true: every label takes its values from a bounded set. Agents go by the names of
 //! the catalogue, routes by the router's own patterns; whatever else comes is `other`.
 
+mod collectors;
 mod labels;
-mod log;
 mod observer;
-mod process;
-mod warm;
 mod web;
 
 use std::borrow::Cow;
@@ -26,8 +24,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use collectors::Source;
+pub use collectors::WarmPool;
 use labels::Names;
-pub use warm::WarmPool;
 pub use web::{measure, router};
 
 /// Of the answer to `GET /metrics`.
@@ -58,7 +57,7 @@ struct Inner {
     routes: Names,
     deciders: Names,
     refusals: Names,
-    warm: Arc<warm::Pools>,
+    warm: Arc<Source<Vec<WarmPool>>>,
     sessions: Gauges<1>,
     prompts: Counters<1>,
     turns_started: Counters<1>,
@@ -77,7 +76,7 @@ struct Inner {
     slow_clients: Counters<1>,
     auth_failures: Counters<1>,
     bytes_out: Counters<1>,
-    dropped: Arc<log::Dropped>,
+    dropped: Arc<Source<u64>>,
 }
 
 /// What became of a client that does not read fast enough.
@@ -110,14 +109,13 @@ impl Metrics {
     /// `agents` are the names that may appear as labels.
     pub fn new(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(process::Process::since(Instant::now())));
+        registry.register_collector(Box::new(collectors::Process::since(Instant::now())));
         let all = registry.sub_registry_with_prefix("switchyard");
         let build = [("version", env!("CARGO_PKG_VERSION"))];
         all.register("build", "The version that runs", Info::new(build));
-        let warm = Arc::new(warm::Pools::default());
-        all.register_collector(Box::new(warm::Collected(warm.clone())));
-        let dropped = Arc::new(log::Dropped::default());
-        all.register_collector(Box::new(dropped.clone()));
+        let (warm, dropped): (Arc<Source<_>>, Arc<Source<_>>) = Default::default();
+        all.register_collector(Box::new(collectors::WarmPools(warm.clone())));
+        all.register_collector(Box::new(collectors::DroppedLines(dropped.clone())));
         let inner = Inner {
             sessions: family(all, "sessions_live", "Sessions in memory"),
             prompts: family(all, "prompts", "Prompts taken into the log"),

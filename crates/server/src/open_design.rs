@@ -14,14 +14,11 @@ mod asked;
 mod begin;
 mod body;
 mod conversation;
-mod events;
 mod files;
 mod form;
 mod ledger;
 mod list;
-mod note;
 mod project;
-mod prompt;
 mod refusal;
 mod resources;
 mod run;
@@ -70,9 +67,9 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/agents", get(agents::list))
         .route("/api/runs", get(list::list).post(run::create))
         .route("/api/runs/{id}", get(run::get))
-        .route("/api/runs/{id}/events", get(events::events))
+        .route("/api/runs/{id}/events", get(run::events))
         .route("/api/runs/{id}/cancel", post(run::cancel))
-        .route("/api/chat", post(events::chat))
+        .route("/api/chat", post(run::chat))
         .route("/api/upload", post(uploads::upload_images))
         .route("/api/projects/{id}/upload", post(uploads::upload_files))
         .layer(map_response(refusal::in_shape))

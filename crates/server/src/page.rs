@@ -8,7 +8,6 @@
 //! could name which is not in it.
 
 mod answer;
-mod built;
 
 use axum::Router;
 use axum::http::{HeaderMap, Method};
@@ -16,7 +15,6 @@ use axum::routing::get;
 
 use crate::api::no_such_route;
 use crate::guard::Routes;
-use built::{FILES, File};
 
 /// What the page itself looks at the address for, as people type it, too; all of them are the
 /// same document.
@@ -39,7 +37,7 @@ const ASSETS: &str = "/assets/{*file}";
 
 /// Whether the page is in this binary.
 pub fn is_built() -> bool {
-    built::IS_BUILT
+    IS_BUILT
 }
 
 /// Lets everybody have the page, and other sites link to it.
@@ -71,6 +69,20 @@ fn address(file: &File) -> String {
 fn served(file: &'static File) -> axum::routing::MethodRouter {
     get(async move |headers: HeaderMap| answer::of(file, &headers))
 }
+
+/// A file, and its compressed copies where they are smaller.
+#[derive(Debug)]
+struct File {
+    /// Below the page's root, without a slash in front: `assets/index-Dk3v0a1b.js`.
+    path: &'static str,
+    /// Changes with the content.
+    digest: &'static str,
+    plain: &'static [u8],
+    brotli: Option<&'static [u8]>,
+    gzip: Option<&'static [u8]>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What clients call their requests, for recognising those that come again.
 //!
 //! In: whose request, its name, and what is to be known of it. Out: that, as long as it is
-//! remembered. When there are too many, whoever has most forgets its oldest: nobody's names are
+//! remembered. When there are more than `MAX`, whoever has most forgets its oldest: nobody's names are
 //! lost by the number of another's.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,8 +10,7 @@ use std::collections::{HashMap, VecDeque};
 pub(crate) type Name = (String, String);
 
 #[derive(Debug)]
-pub(crate) struct RequestNames<V> {
-    max: usize,
+pub(crate) struct RequestNames<V, const MAX: usize> {
     n: usize,
     clients: HashMap<String, Client<V>>,
 }
@@ -23,22 +22,24 @@ struct Client<V> {
     order: VecDeque<String>,
 }
 
-impl<V> RequestNames<V> {
-    pub(crate) fn new(max: usize) -> Self {
-        Self { max, n: 0, clients: HashMap::new() }
+impl<V, const MAX: usize> Default for RequestNames<V, MAX> {
+    fn default() -> Self {
+        Self { n: 0, clients: HashMap::new() }
     }
+}
 
+impl<V, const MAX: usize> RequestNames<V, MAX> {
     pub(crate) fn get(&self, (client, name): &Name) -> Option<&V> {
         self.clients.get(client)?.known.get(name)
     }
 
     pub(crate) fn insert(&mut self, (client, name): Name, value: V) {
-        let client = self.clients.entry(client).or_insert_with(Client::new);
+        let client = self.clients.entry(client).or_default();
         if client.known.insert(name.clone(), value).is_none() {
             client.order.push_back(name);
             self.n += 1;
         }
-        if self.n > self.max {
+        if self.n > MAX {
             self.forget_one();
         }
     }
@@ -65,8 +66,8 @@ impl<V> RequestNames<V> {
     }
 }
 
-impl<V> Client<V> {
-    fn new() -> Self {
+impl<V> Default for Client<V> {
+    fn default() -> Self {
         Self { known: HashMap::new(), order: VecDeque::new() }
     }
 }
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn whoever_has_most_forgets_its_oldest() {
-        let mut names = RequestNames::new(10);
+        let mut names = RequestNames::<_, 10>::default();
         names.insert(name("a", 1), 1);
         for n in 0..100 {
             names.insert(name("b", n), n);
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_is_not_counted_any_more() {
-        let mut names = RequestNames::new(2);
+        let mut names = RequestNames::<_, 2>::default();
         for _ in 0..9 {
             names.insert(name("a", 1), 1);
             names.remove(&name("a", 1));

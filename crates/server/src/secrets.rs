@@ -12,11 +12,12 @@ mod patterns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use crate::percent::percent_encoded;
 
 /// What stands in a secret's place.
 pub const REDACTED: &str = "[redacted]";
@@ -123,24 +124,8 @@ fn forms_of(value: &str) -> [String; 5] {
         value.escape_debug().to_string(),
         json.to_owned(),
         json.escape_debug().to_string(),
-        percent_encoded(value),
+        percent_encoded(value.as_bytes(), b"-._~"),
     ]
-}
-
-fn percent_encoded(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            byte => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
 }
 
 /// `text` with the found ranges, in any order and overlapping, replaced.

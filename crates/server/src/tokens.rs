@@ -8,7 +8,6 @@
 //! connections within a second. A file that cannot be trusted lets nobody in.
 
 mod files;
-mod login;
 mod record;
 
 use std::path::{Path, PathBuf};
@@ -25,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
 use files::{Files, Stamps};
-pub use login::BrowserLogin;
-pub(crate) use login::mac;
+pub use record::BrowserLogin;
 pub use record::TokenInfo;
+pub(crate) use record::mac;
 use record::{LoginSeed, Record};
 
 /// The name of the token in STATE/token.
@@ -160,14 +159,10 @@ impl Tokens {
                 return Err(TokensError::Taken(new.name));
             }
             records.push(Record {
-                name: new.name,
-                digest: sum(&secret),
-                role: new.role,
-                created: Timestamp::now(),
                 since: Some(Timestamp::now()),
                 expires: new.expires,
                 own_sessions: new.own_sessions,
-                browser: None,
+                ..Record::new(new.name, &secret, new.role)
             });
             Ok(())
         })?;
@@ -192,14 +187,9 @@ impl Tokens {
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }
             records.push(Record {
-                name: name.clone(),
-                digest: sum(&browser.root),
-                role: Role::Admin,
-                created: now,
-                since: None,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
-                own_sessions: false,
-                browser: Some(browser),
+                browser: Some(browser.clone()),
+                ..Record::new(name.clone(), &browser.root, Role::Admin)
             });
             Ok(())
         })?;
@@ -363,14 +353,8 @@ impl Tokens {
     fn read_all(&self) -> (Vec<Record>, Result<(), TokensError>) {
         let admin = self.files.admin_token().map(|token| {
             token.map(|token| Record {
-                name: ADMIN.to_owned(),
-                digest: sum(&token),
-                role: Role::Admin,
                 created: self.files.admin_made(),
-                since: None,
-                expires: None,
-                own_sessions: false,
-                browser: None,
+                ..Record::new(ADMIN.to_owned(), &token, Role::Admin)
             })
         });
         match (admin, self.files.records()) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use wire::{LineSplitter, Message, MessageKind};
@@ -200,10 +200,7 @@ impl Remote {
     }
 
     async fn write(&self, message: &Message) -> Result<(), NotTaken> {
-        let mut line = message.line().to_vec();
-        // Between the parts of a message a line end means nothing; here it would end it.
-        line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|b| *b = b' ');
-        line.push(b'\n');
+        let line = super::one_line(message.line());
         let mut to_front = self.to_front.lock().await;
         to_front.write_all(&line).await.map_err(|_| NotTaken::Over)
     }
@@ -222,15 +219,9 @@ impl Remote {
     /// Puts what the front says onto its streams, until it has nothing more to say.
     async fn carry(&self, mut from_front: ReadHalf<DuplexStream>, max_line: usize) {
         let mut lines = LineSplitter::new(max_line);
-        loop {
-            while let Some(line) = lines.next_line() {
-                if let Some(message) = line.ok().and_then(|line| Message::parse(line).ok()) {
-                    self.sort(message).await;
-                }
-            }
-            match from_front.read_buf(lines.buffer()).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
+        while let Some(line) = super::next_line(&mut from_front, &mut lines).await {
+            if let Ok(message) = Message::parse(line) {
+                self.sort(message).await;
             }
         }
     }

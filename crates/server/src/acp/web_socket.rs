@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -40,7 +40,8 @@ pub(super) async fn serve(
         .max_message_size(Some(max_heard))
         .max_frame_size(Some(max_heard))
         .read_buffer_size(READ_BUFFER);
-    let io = MeteredMessages::of_socket(io, begun.clone());
+    let (reader, writer) = tokio::io::split(io);
+    let io = tokio::io::join(MeteredMessages::of_socket(reader, begun.clone()), writer);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
     let revoked = principal.revoked.clone();
@@ -50,8 +51,8 @@ pub(super) async fn serve(
     let (mut sink, mut stream) = socket.split();
     let inwards = async {
         loop {
-            let mut line = match stream.next().await? {
-                Ok(Message::Text(text)) => text.as_bytes().to_vec(),
+            let line = match stream.next().await? {
+                Ok(Message::Text(text)) => super::one_line(text.as_bytes()),
                 Ok(Message::Binary(_)) => return Some((CloseCode::Unsupported, "text only")),
                 Ok(Message::Ping(data) | Message::Pong(data)) => {
                     begun.give_back_some(data.len() + CONTROL_HEAD);
@@ -60,28 +61,19 @@ pub(super) async fn serve(
                 Ok(Message::Close(_) | Message::Frame(_)) => return None,
                 Err(error) => return fault(&error),
             };
-            // Between the parts of a message a line end means nothing; here it would end it.
-            line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|b| *b = b' ');
-            line.push(b'\n');
             to_front.write_all(&line).await.ok()?;
             begun.give_back();
         }
     };
     let outwards = async {
         let mut lines = LineSplitter::new(max_line);
-        loop {
-            while let Some(line) = lines.next_line() {
-                let Ok(line) = line else { continue };
-                let Ok(text) = Utf8Bytes::try_from(line) else { continue };
-                if sink.send(Message::Text(text)).await.is_err() {
-                    return None;
-                }
-            }
-            match from_front.read_buf(lines.buffer()).await {
-                Ok(0) | Err(_) => return Some((CloseCode::Away, "the daemon ends")),
-                Ok(_) => {}
+        while let Some(line) = super::next_line(&mut from_front, &mut lines).await {
+            let Ok(text) = Utf8Bytes::try_from(line) else { continue };
+            if sink.send(Message::Text(text)).await.is_err() {
+                return None;
             }
         }
+        Some((CloseCode::Away, "the daemon ends"))
     };
     let why = tokio::select! {
         why = inwards => why,

@@ -16,8 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
-use super::caller::Observer;
-use super::input::{Params, flag};
+use super::input::{Observer, Params, flag};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 
@@ -136,7 +135,8 @@ pub(crate) async fn list(
     let search = daemon.memory.agents.search(&daemon, wanted.refresh);
     let mut found = search.found;
     if wanted.stream {
-        return Ok(streamed(found));
+        let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
+        return Ok(streamed(found, Telling { agent, end: done, keep_alive: KeepAlive::new() }));
     }
     let all = found.wait_for(|found| found.is_done);
     let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
@@ -144,37 +144,55 @@ pub(crate) async fn list(
     Ok(axum::Json(Agents { agents, is_complete: is_done }).into_response())
 }
 
+/// How agents are told while they are found.
+pub(crate) struct Telling {
+    /// What is said of one; some are passed over.
+    pub(crate) agent: fn(&wire::Json) -> Option<String>,
+    /// The last frame: how many were found, and whether these are all.
+    pub(crate) end: fn(usize, bool) -> Frame,
+    pub(crate) keep_alive: KeepAlive,
+}
+
 /// Where a reader of the search is.
 struct Reader {
     found: watch::Receiver<Found>,
-    n_sent: usize,
+    telling: Telling,
+    n_seen: usize,
     is_over: bool,
 }
 
 impl Reader {
     async fn next(&mut self) -> Option<Frame> {
-        if self.is_over {
-            return None;
+        while !self.is_over {
+            let n_seen = self.n_seen;
+            let has_news = |found: &Found| found.is_done || found.agents.len() > n_seen;
+            let _ = self.found.wait_for(has_news).await;
+            let found = self.found.borrow();
+            let Some(agent) = found.agents.get(n_seen) else {
+                self.is_over = true;
+                return Some((self.telling.end)(n_seen, found.is_done));
+            };
+            self.n_seen += 1;
+            if let Some(said) = (self.telling.agent)(agent) {
+                return Some(Frame::default().event("agent").data(said));
+            }
         }
-        let n_sent = self.n_sent;
-        let has_news = |found: &Found| found.is_done || found.agents.len() > n_sent;
-        let _ = self.found.wait_for(has_news).await;
-        let found = self.found.borrow();
-        if let Some(agent) = found.agents.get(self.n_sent) {
-            self.n_sent += 1;
-            return Some(Frame::default().event("agent").data(agent.as_str()));
-        }
-        self.is_over = true;
-        let done = json!({ "agents": self.n_sent, "isComplete": found.is_done });
-        Some(Frame::default().event("done").data(done.to_string()))
+        None
     }
 }
 
-fn streamed(found: watch::Receiver<Found>) -> Response {
-    let reader = Reader { found, n_sent: 0, is_over: false };
+/// The agents as server-sent events, each as it is found.
+pub(crate) fn streamed(found: watch::Receiver<Found>, telling: Telling) -> Response {
+    let keep_alive = telling.keep_alive.clone().interval(HEARTBEAT);
+    let reader = Reader { found, telling, n_seen: 0, is_over: false };
     let frames = stream::unfold(reader, async |mut reader| {
         let frame = reader.next().await?;
         Some((Ok::<_, Infallible>(frame), reader))
     });
-    Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
+    Sse::new(frames).keep_alive(keep_alive).into_response()
+}
+
+fn done(n_agents: usize, is_complete: bool) -> Frame {
+    let done = json!({ "agents": n_agents, "isComplete": is_complete });
+    Frame::default().event("done").data(done.to_string())
 }

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use utoipa::{IntoParams, ToSchema};
 
-use super::caller::{Observer, Operator};
-use super::input::{At, Params};
+use super::input::{At, Observer, Operator, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
 use crate::limits::patient;
+use crate::percent::percent_encoded;
 use crate::problem::{Problem, kinds};
 
 /// Bytes of a file that are in memory at once.
@@ -135,17 +135,7 @@ fn chunks(
 }
 
 fn disposition(name: &str) -> String {
-    use std::fmt::Write as _;
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        let _ = match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => {
-                encoded.push(char::from(byte));
-                Ok(())
-            }
-            _ => write!(encoded, "%{byte:02X}"),
-        };
-    }
+    let encoded = percent_encoded(name.as_bytes(), b".-_");
     format!("attachment; filename*=UTF-8''{encoded}")
 }
 

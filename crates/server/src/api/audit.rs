@@ -14,8 +14,7 @@ use store::{DecisionFilter, DecisionPlace, EventLog, Filter, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use wire::Millis;
 
-use super::caller::Admin;
-use super::input::{self, Params};
+use super::input::{self, Admin, Params};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 

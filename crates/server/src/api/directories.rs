@@ -12,11 +12,9 @@ use axum::Json;
 use axum::extract::State;
 use roots::{Entry, Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
-use sessions::places::Places;
 use utoipa::{IntoParams, ToSchema};
 
-use super::caller::Operator;
-use super::input::{Params, limit};
+use super::input::{Operator, Params, limit};
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -30,17 +28,7 @@ const MAX_PATH_BYTES: usize = 4096;
 /// A disk that hangs is not waited for.
 const WITHIN: Duration = Duration::from_secs(4);
 /// Everyone who types asks again and again; the disk shall have time for the agents.
-const MAX_AT_ONCE: usize = 2;
-
-/// The places of those who look.
-#[derive(Debug)]
-pub(crate) struct Listings(Places);
-
-impl Default for Listings {
-    fn default() -> Self {
-        Self(Places::new(MAX_AT_ONCE))
-    }
-}
+pub(super) const MAX_AT_ONCE: usize = 2;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -96,7 +84,7 @@ pub(crate) async fn list(
     let look = Look::new(&daemon, &principal, wanted)?;
     let looking = async {
         // The place is kept for as long as the disk hangs, whoever still waits.
-        let place = daemon.memory.listings.0.enter(&principal.name).await;
+        let place = daemon.memory.listings.enter(&principal.name).await;
         tokio::task::spawn_blocking(move || {
             let _place = place;
             look.list()

@@ -16,6 +16,7 @@ use wire::SessionId;
 
 use crate::attachments::Attachment;
 use crate::daemon::{Daemon, shown};
+use crate::percent::percent_encoded;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -157,17 +158,6 @@ fn link(attachment: &Attachment, path: &Path) -> Value {
 }
 
 pub(crate) fn uri(path: &Path) -> String {
-    use std::fmt::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
-    let mut uri = "file://".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        let _ = match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-                uri.push(char::from(*byte));
-                Ok(())
-            }
-            _ => write!(uri, "%{byte:02X}"),
-        };
-    }
-    uri
+    format!("file://{}", percent_encoded(path.as_os_str().as_bytes(), b"/.-_~"))
 }

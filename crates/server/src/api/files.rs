@@ -3,9 +3,11 @@
 //! In: a few letters of a name. Out: the paths that fit them best, below the session's
 //! directory. What git ignores is left out, no link is followed, and the search ends after a
 //! while or when nobody waits for it any more: what was found by then is the answer.
+//!
+//! A path fits if it has the letters in their order, whatever their case. The fewer other
+//! letters are in between, and the nearer they are to the file's own name, the better.
 
-mod rank;
-
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,34 +19,21 @@ use roots::walk::{Bounds, End, Stop, stoppable, walk};
 use roots::{Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
 use sessions::desk::Order;
-use sessions::places::Places;
 use utoipa::{IntoParams, ToSchema};
 
-use super::caller::Operator;
-use super::input::{At, Params, limit};
+use super::input::{At, Operator, Params, limit};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
-use rank::Best;
 
 /// Somebody types meanwhile, and would rather see some than wait for all.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Deeper and larger trees are rarely written by people.
 const BOUNDS: Bounds = Bounds { max_entries: 200_000, depth: 32 };
 /// Everyone who types asks again and again; the disk shall have time for the agents.
-const MAX_AT_ONCE: usize = 2;
+pub(super) const MAX_AT_ONCE: usize = 2;
 const MAX_QUERY_CHARS: usize = 200;
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 200;
-
-/// The places of those who search.
-#[derive(Debug)]
-pub(crate) struct Searches(Places);
-
-impl Default for Searches {
-    fn default() -> Self {
-        Self(Places::new(MAX_AT_ONCE))
-    }
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -93,7 +82,7 @@ pub(crate) async fn find(
     let cwd = daemon.checked(order, &principal)?.cwd;
     let forbidden = daemon.desk.forbidden();
     let found = stoppable(WITHIN, async |stop: Stop| {
-        let place = daemon.memory.searches.0.enter(&principal.name).await;
+        let place = daemon.memory.searches.enter(&principal.name).await;
         let search = tokio::task::spawn_blocking(move || {
             let _place = place;
             search(&cwd, &forbidden, best, &stop)
@@ -126,6 +115,76 @@ fn search(
     })?;
     let files = best.into_paths().into_iter().map(|path| FileName { path }).collect();
     Ok(FileList { files, is_complete: end == End::Whole })
+}
+
+/// How well a path fits; less is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Name,
+    NameBegins,
+    NameHas,
+    PathHas,
+    InOrder,
+}
+
+/// Compared by fit, then those near the top, then the shorter, then by name.
+type Ranked = (Fit, usize, usize, String);
+
+/// The best so far; never more than were asked for.
+#[derive(Debug)]
+struct Best {
+    query: String,
+    limit: usize,
+    /// The worst of them is on top.
+    found: BinaryHeap<Ranked>,
+}
+
+impl Best {
+    fn new(query: &str, limit: usize) -> Self {
+        let query = query.trim().to_lowercase();
+        Self { query, limit, found: BinaryHeap::new() }
+    }
+
+    fn offer(&mut self, path: &str) {
+        let Some(fit) = fit(path, &self.query) else { return };
+        let ranked = (fit, path.matches('/').count(), path.len(), path.to_owned());
+        if self.found.len() < self.limit {
+            self.found.push(ranked);
+        } else if let Some(mut worst) = self.found.peek_mut()
+            && ranked < *worst
+        {
+            *worst = ranked;
+        }
+    }
+
+    /// The best first.
+    fn into_paths(self) -> Vec<String> {
+        self.found.into_sorted_vec().into_iter().map(|(_, _, _, path)| path).collect()
+    }
+}
+
+fn fit(path: &str, query: &str) -> Option<Fit> {
+    let path = path.to_lowercase();
+    let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+    let fit = if name == query {
+        Fit::Name
+    } else if name.starts_with(query) {
+        Fit::NameBegins
+    } else if name.contains(query) {
+        Fit::NameHas
+    } else if path.contains(query) {
+        Fit::PathHas
+    } else if is_in_order(&path, query) {
+        Fit::InOrder
+    } else {
+        return None;
+    };
+    Some(fit)
+}
+
+fn is_in_order(path: &str, query: &str) -> bool {
+    let mut letters = path.chars();
+    query.chars().all(|wanted| letters.any(|letter| letter == wanted))
 }
 
 #[cfg(test)]

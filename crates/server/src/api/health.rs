@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::caller::Observer;
+use super::input::Observer;
 use crate::attachments;
 use crate::daemon::Daemon;
 use crate::principal::Role;

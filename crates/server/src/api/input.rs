@@ -1,8 +1,9 @@
-//! What clients send, read strictly.
+//! Who asks, whether they may, and what clients send, read strictly.
 //!
-//! In: bodies, queries and paths. Out: values, or a problem that says what is wrong with
-//! them. A member that nobody knows is refused by its name: a client that misspells one is
-//! told so instead of being half obeyed.
+//! In: requests. Out: principals, bodies, queries and paths as values, or a problem that says what
+//! is wrong with them. Whoever asks is named first in a handler: one who may not is told so before
+//! the request is looked at. A member that nobody knows is refused by its name: a client that
+//! misspells one is told so instead of being half obeyed.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -12,6 +13,7 @@ use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};
 
 /// Room for a prompt with images in it. The listener may take less.
@@ -165,6 +167,33 @@ pub(crate) async fn no_such_route(request: Request) -> Problem {
 /// The route has other methods.
 pub(crate) async fn no_such_method(request: Request) -> Problem {
     Problem::of(kinds::METHOD_NOT_SERVED_HERE).detail(format!("`{}` is not", request.method()))
+}
+
+macro_rules! callers {
+    ($($(#[$doc:meta])* $caller:ident)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $caller(pub(crate) Principal);
+
+        impl<S: Send + Sync> FromRequestParts<S> for $caller {
+            type Rejection = Problem;
+
+            async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+                let principal = Principal::from_request_parts(parts, state).await?;
+                principal.require(Role::$caller)?;
+                Ok(Self(principal))
+            }
+        }
+    )+};
+}
+
+callers! {
+    /// Anybody who was let in.
+    Observer
+    /// Somebody who may make, prompt, cancel and answer.
+    Operator
+    /// Somebody who may do everything.
+    Admin
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use store::{EventLog, Filter, PageStart, SessionRecord, StoreError};
 use utoipa::{IntoParams, ToSchema};
 
-use super::caller::Observer;
-use super::input::{self, Params};
+use super::input::{self, Observer, Params};
 use super::session::{Session, SessionStatus};
 use crate::daemon::Daemon;
 use crate::problem::Problem;

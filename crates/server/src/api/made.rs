@@ -22,18 +22,11 @@ use crate::request_names::{Name, RequestNames};
 /// Clients ask again within seconds, not after a thousand other sessions.
 const MAX_REMEMBERED: usize = 1000;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Made {
-    names: Mutex<RequestNames<Arc<Entry>>>,
+    names: Mutex<RequestNames<Arc<Entry>, MAX_REMEMBERED>>,
     /// Those whose names were read back.
     read_back: tokio::sync::Mutex<HashSet<String>>,
-}
-
-impl Default for Made {
-    fn default() -> Self {
-        let names = Mutex::new(RequestNames::new(MAX_REMEMBERED));
-        Self { names, read_back: tokio::sync::Mutex::default() }
-    }
 }
 
 #[derive(Debug)]
@@ -132,7 +125,7 @@ impl Made {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, RequestNames<Arc<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, RequestNames<Arc<Entry>, MAX_REMEMBERED>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,7 +137,7 @@ mod tests {
     use wire::{Json, Millis};
 
     use super::*;
-    use crate::events::desk_of_one::One;
+    use crate::events::testing::One;
 
     #[tokio::test]
     async fn a_name_is_known_after_a_restart_however_many_sessions_others_have_made_since() {

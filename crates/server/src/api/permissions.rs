@@ -16,8 +16,7 @@ use utoipa::ToSchema;
 use wire::event::{DecidedBy, RecordedOutcome};
 use wire::{CallId, Own, SessionId};
 
-use super::caller::{Observer, Operator};
-use super::input::{At, Body};
+use super::input::{At, Body, Observer, Operator};
 use super::pending::{self, Fate};
 use crate::daemon::{Daemon, shown};
 use crate::principal::Principal;

@@ -13,8 +13,7 @@ use sessions::session::{Received, SessionHandle};
 use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
-use super::caller::{Observer, Operator};
-use super::input::{At, Body, MaybeBody};
+use super::input::{At, Body, MaybeBody, Observer, Operator};
 use super::session::Session;
 use crate::daemon::{Daemon, shown};
 use crate::principal::Principal;

@@ -19,10 +19,8 @@ use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{Fault, Seq, SessionId};
 
-use super::caller::{Admin, Observer, Operator};
-use super::input::{At, Body, MaybeBody};
-use super::limits::{SessionLimits, SessionUsage};
-use super::options::AgentOptions;
+use super::input::{Admin, At, Body, MaybeBody, Observer, Operator};
+use super::options::{AgentOptions, SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -264,7 +262,7 @@ pub(crate) async fn create(
     let making = make(daemon.clone(), principal.clone(), request, order);
     // A client that leaves must not leave half a session behind.
     let made = task::spawn(making).await;
-    let (id, is_new) = made.map_err(Problem::internal)??;
+    let (id, is_new) = made??;
     let record = daemon.desk.record(id).await?;
     let session = Session::whole(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -414,7 +412,7 @@ pub(crate) async fn fork(
     let (desk, maker) = (daemon.desk.clone(), Some(principal.maker()));
     let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), maker).await };
     let forked = task::spawn(forking).await;
-    let id = forked.map_err(Problem::internal)??;
+    let id = forked??;
     let record = daemon.desk.record(id).await?;
     Ok(placed(StatusCode::CREATED, Session::of(&daemon, record).await))
 }

@@ -7,8 +7,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::caller::Operator;
-use super::input::{At, MaybeBody};
+use super::input::{At, MaybeBody, Operator};
 use super::session::Session;
 use crate::daemon::Daemon;
 use crate::problem::Problem;

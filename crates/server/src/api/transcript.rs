@@ -8,16 +8,14 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use projection::{Frame, Vocabulary};
+use projection::{AcpReplay, Frame, Style, Text, Vocabulary};
 use serde::{Deserialize, Serialize};
 use store::{EventLog, ReadBudget, ReadPermit};
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
-use super::caller::Observer;
-use super::document::frames::TranscriptData;
-use super::input::{self, At, Params};
-use super::telling::Format;
+use super::document::TranscriptData;
+use super::input::{self, At, Observer, Params};
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
 use crate::limits::patient;
@@ -212,6 +210,45 @@ impl Reading {
     }
 }
 
+/// How a log is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    /// The events as they are in the log.
+    #[default]
+    Json,
+    /// Params of `session/update`, as `session/load` replays them.
+    Acp,
+    /// For a user interface.
+    Ui,
+    Envelopes,
+    /// Items that are shown, and what changes in them.
+    Conversation,
+    /// For a person.
+    Text,
+}
+
+impl Format {
+    pub(crate) fn vocabulary(self, session: SessionId) -> Vocabulary {
+        match self {
+            Self::Json => Vocabulary::Events,
+            Self::Acp => Vocabulary::Acp(Box::new(AcpReplay::new(session.to_string()))),
+            Self::Ui => Vocabulary::ui(),
+            Self::Envelopes => Vocabulary::envelopes(session.to_string()),
+            Self::Conversation => Vocabulary::conversation(),
+            Self::Text => {
+                let style = Style { color: false, width: 0, verbose: false, show_thinking: true };
+                Vocabulary::text(Text::new(style).with_prompts())
+            }
+        }
+    }
+
+    /// Whether what is said of an event depends on those before it.
+    pub(crate) fn remembers(self) -> bool {
+        self != Self::Json
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -220,7 +257,7 @@ mod tests {
     use wire::{Draft, Json as Raw, Kind, Millis};
 
     use super::*;
-    use crate::events::desk_of_one::One;
+    use crate::events::testing::One;
 
     #[tokio::test(start_paused = true)]
     async fn an_event_that_is_larger_than_a_page_waits_for_its_room() {

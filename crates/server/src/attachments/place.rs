@@ -8,11 +8,12 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use wire::{CallId, SessionId};
 
 use super::{Attachment, AttachmentError, MAX_FILES, name};
+use crate::handles::{make_dir, no_link, open_dir};
 
 const DIR: &str = "attachments";
 /// A note is a few hundred bytes.
@@ -34,16 +35,6 @@ pub(super) fn make(root: &Path, session: SessionId) -> Result<Dir, AttachmentErr
     make().map_err(AttachmentError::io("make the session's directory"))
 }
 
-pub(super) fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
-    use cap_std::fs::DirBuilderExt as _;
-    let mut builder = cap_std::fs::DirBuilder::new();
-    builder.mode(0o700);
-    match dir.create_dir_with(name, &builder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => open_dir(dir, name),
-    }
-}
-
 /// The directory of a session's files, if there is one.
 pub(super) fn open(root: &Path, session: SessionId) -> Result<Option<Dir>, AttachmentError> {
     let open = || {
@@ -51,19 +42,6 @@ pub(super) fn open(root: &Path, session: SessionId) -> Result<Option<Dir>, Attac
         open_dir(&open_dir(&root, session.as_str())?, DIR)
     };
     found(open()).map_err(AttachmentError::io("open the session's directory"))
-}
-
-fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
-    let file = dir.open_with(name, options(OFlags::DIRECTORY).read(true))?;
-    Ok(Dir::from_std_file(file.into_std()))
-}
-
-/// How everything is opened: links are not followed, and a FIFO does not hold us up.
-fn options(more: OFlags) -> OpenOptions {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | more;
-    let mut options = OpenOptions::new();
-    options.custom_flags(flags.bits().cast_signed());
-    options
 }
 
 /// What is not there, or is a link or a file where it must not be, is not there.
@@ -85,7 +63,7 @@ fn note_name(id: CallId) -> String {
 
 /// A new file, which nobody else can have made.
 pub(super) fn create(dir: &Dir, name: &str) -> io::Result<std::fs::File> {
-    let mut options = options(OFlags::empty());
+    let mut options = no_link(OFlags::empty());
     // Whoever is given the file reads it; what was uploaded stays what it was.
     options.write(true).create_new(true).mode(0o400);
     Ok(dir.open_with(name, &options)?.into_std())
@@ -98,7 +76,7 @@ pub(super) fn write_note(dir: &Dir, attachment: &Attachment) -> io::Result<()> {
 }
 
 pub(super) fn note(dir: &Dir, id: CallId) -> Result<Option<Attachment>, AttachmentError> {
-    let opened = dir.open_with(note_name(id), options(OFlags::empty()).read(true));
+    let opened = dir.open_with(note_name(id), no_link(OFlags::empty()).read(true));
     let file = found(opened).map_err(AttachmentError::io("read a note"))?;
     let Some(file) = file else { return Ok(None) };
     let mut text = String::new();
@@ -134,7 +112,7 @@ pub(super) fn file(
 ) -> Result<Option<std::fs::File>, AttachmentError> {
     let open = || {
         let own = open_dir(dir, id.as_str())?;
-        let file = own.open_with(name::on_disk(shown), options(OFlags::empty()).read(true))?;
+        let file = own.open_with(name::on_disk(shown), no_link(OFlags::empty()).read(true))?;
         match file.metadata()?.is_file() {
             true => Ok(file.into_std()),
             false => Err(io::ErrorKind::NotFound.into()),

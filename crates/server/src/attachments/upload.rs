@@ -14,6 +14,7 @@ use wire::CallId;
 use super::{
     Attachment, AttachmentError, MAX_FILE_BYTES, N_TELLING_BYTES, Room, blocking, name, place,
 };
+use crate::handles::make_dir;
 
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -52,7 +53,7 @@ impl Upload {
     ) -> Result<Self, AttachmentError> {
         let id = mint::turn_id();
         let create = || {
-            let own = place::make_dir(&dir, id.as_str())?;
+            let own = make_dir(&dir, id.as_str())?;
             place::create(&own, &name::on_disk(&name))
         };
         let file = create().map_err(AttachmentError::io("make the file"))?;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::cursor::FrameId;
+use super::wanted::FrameId;
 
 /// How frames are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

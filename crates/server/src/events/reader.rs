@@ -6,16 +6,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use sessions::session::Phase;
 use store::{ReadBudget, ReadPermit, SessionRecord, StoreError};
+use tokio::sync::watch;
 use wire::{Event, Kind, Seq, SessionId};
 
-use super::cursor::{Place, Reason, Start};
-use super::ending::Ending;
-use super::halt::Halt;
 use super::page::Page;
 use super::snapshots::Log;
+use super::stream::Ending;
 use super::teller::Teller;
-use super::wanted::{Format, Until, Wanted};
+use super::wanted::{Format, Place, Reason, Start, Until, Wanted};
 use crate::daemon::Daemon;
 
 /// Events read at once.
@@ -318,6 +318,26 @@ impl From<StoreError> for Ending {
             StoreError::NoSuchSession(_) => Self::SessionDeleted,
             error => Self::Broken(error.to_string()),
         }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Halt(pub(super) Option<watch::Receiver<Phase>>);
+
+impl Halt {
+    pub(super) fn why(&self) -> Option<String> {
+        self.0.as_ref()?.borrow().halted().map(str::to_owned)
+    }
+
+    /// Waits until it has come, which is never where the session ends in good order, or is not
+    /// awake: then its next event is what comes first.
+    pub(super) async fn come(&mut self) {
+        if let Some(phase) = &mut self.0
+            && phase.wait_for(|phase| phase.halted().is_some()).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 }
 

@@ -92,7 +92,7 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::recorded;
+    use crate::events::testing;
 
     #[test]
     fn a_few_are_kept_where_nothing_runs_and_none_of_a_session_that_is_gone() {
@@ -104,7 +104,7 @@ mod tests {
         let snapshots = Snapshots::every(2);
         let mut vocabulary = Vocabulary::ui();
         let mut n_idle = 0;
-        for event in recorded::events() {
+        for event in testing::events() {
             vocabulary.frames(&event);
             n_idle += u64::from(vocabulary.is_idle());
             snapshots.keep(log(0), event.seq, &vocabulary);
@@ -128,7 +128,7 @@ mod tests {
     /// It is long sessions that need them.
     #[test]
     fn a_session_of_many_calls_is_kept_and_all_together_weigh_little() {
-        let recorded = recorded::events();
+        let recorded = testing::events();
         let turn = recorded.iter().find_map(|event| event.turn);
         let event = |seq: u64, kind: &str, payload: &serde_json::Value| wire::Event {
             seq: Seq(seq),

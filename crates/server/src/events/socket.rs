@@ -4,28 +4,28 @@
 //! those who ask for it: a script in a browser needs fifty times as long for a message as for a
 //! frame. What the client says is not asked for and thrown away; pings are answered.
 
-mod meter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_util::io::InspectWriter;
 
-use super::chunk::CHUNK_BYTES;
-use super::cursor::FrameId;
-use super::ending::Ending;
 use super::page::{Dress, Page};
-use super::patience::{Patience, Step};
-use super::stream::{GOODBYE, Next, Stream};
+use super::patience::{CHUNK_BYTES, Patience, Step};
+use super::stream::{Ending, GOODBYE, Next, Stream};
+use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;
-use meter::{Meter, Metered};
 
 /// Nothing that a client may say here is longer.
 const MAX_HEARD_BYTES: usize = 4 << 10;
@@ -40,7 +40,8 @@ pub(super) fn respond(handshake: Handshake, request: Request, stream: Stream) ->
 }
 
 async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
-    let (io, meter) = Metered::new(io);
+    let n_written = Arc::new(AtomicU64::new(0));
+    let io = InspectWriter::new(io, count(n_written.clone()));
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_HEARD_BYTES))
         .max_frame_size(Some(MAX_HEARD_BYTES))
@@ -48,15 +49,23 @@ async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
         .write_buffer_size(CHUNK_BYTES);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let open = stream.opened("ws");
-    let mut line = Line { socket, meter, stream, open, is_batched, last_id: None };
+    let mut line = Line { socket, n_written, stream, open, is_batched, last_id: None };
     if let Some(ending) = line.run().await {
         line.close(&ending).await;
     }
 }
 
-struct Line {
-    socket: WebSocketStream<Metered<TokioIo<Upgraded>>>,
-    meter: Meter,
+/// Counts what the connection has taken.
+fn count(n_written: Arc<AtomicU64>) -> impl FnMut(&[u8]) + Unpin {
+    move |bytes| {
+        n_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+struct Line<S> {
+    socket: WebSocketStream<S>,
+    /// Bytes that the connection has taken.
+    n_written: Arc<AtomicU64>,
     stream: Stream,
     open: OpenStream,
     is_batched: bool,
@@ -73,7 +82,7 @@ impl From<tungstenite::Error> for Gone {
     }
 }
 
-impl Line {
+impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     /// Says why the stream is over, if somebody can still be told. Where it ended by itself,
     /// the last frame has been sent.
     async fn run(&mut self) -> Option<Ending> {
@@ -129,8 +138,9 @@ impl Line {
         &mut self,
         messages: Vec<(Option<FrameId>, Message)>,
     ) -> Result<Option<Ending>, Gone> {
-        let Self { socket, meter, stream, open, last_id, is_batched: _ } = self;
-        let (mut is_slow, n_before) = (false, meter.n_written());
+        let Self { socket, n_written, stream, open, last_id, is_batched: _ } = self;
+        let n_written = || n_written.load(Ordering::Relaxed);
+        let (mut is_slow, n_before) = (false, n_written());
         let ending = {
             let writing = async {
                 for (id, message) in messages {
@@ -141,7 +151,7 @@ impl Line {
             };
             tokio::pin!(writing);
             let mut patience = Patience::new(stream.pace);
-            let mut n_bytes = meter.n_written();
+            let mut n_bytes = n_written();
             loop {
                 tokio::select! {
                     biased;
@@ -149,8 +159,8 @@ impl Line {
                     ending = stream.cut() => break Some(ending),
                     step = patience.next() => {
                         // A message can be much larger than what a reader must take in time.
-                        if meter.n_written() - n_bytes >= CHUNK_BYTES as u64 {
-                            n_bytes = meter.n_written();
+                        if n_written() - n_bytes >= CHUNK_BYTES as u64 {
+                            n_bytes = n_written();
                             patience = Patience::new(stream.pace);
                             continue;
                         }
@@ -165,7 +175,7 @@ impl Line {
                 }
             }
         };
-        open.sent(usize::try_from(meter.n_written() - n_before).unwrap_or(0));
+        open.sent(usize::try_from(n_written() - n_before).unwrap_or(0));
         if is_slow {
             stream.warn();
         }
@@ -191,7 +201,7 @@ impl Line {
 }
 
 /// Hears the client until it goes.
-async fn gone(socket: &mut WebSocketStream<Metered<TokioIo<Upgraded>>>) -> Gone {
+async fn gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> Gone {
     while let Some(Ok(_)) = socket.next().await {}
     Gone
 }

@@ -7,10 +7,9 @@
 use projection::{Frame, Vocabulary};
 use wire::{Event, Seq, SessionId};
 
-use super::cursor::{FrameId, Place};
 use super::page::Page;
 use super::snapshots::{Log, Snapshots};
-use super::wanted::Format;
+use super::wanted::{Format, FrameId, Place};
 use crate::open_design::{self, RunWords};
 
 #[derive(Debug)]

@@ -1,10 +1,15 @@
-//! What a reader of events asks for.
+//! What a reader of events asks for: where to go on, in which vocabulary, and until when.
+//!
+//! Cursors say how far a reader has come, as it is written into frames and read back. `17-9f3c` is
+//! event 17 of the log whose epoch is `9f3c`. Where an event gives several frames, all but the last
+//! have a part, `17.2-9f3c`; so an id without one says that the event was told completely.
+
+use std::fmt;
 
 use axum::http::HeaderMap;
 use serde::Deserialize;
-use wire::TurnId;
+use wire::{Seq, TurnId};
 
-use super::cursor::Cursor;
 use crate::problem::Problem;
 
 /// The query, as it came.
@@ -100,6 +105,136 @@ fn cursor(asked: &Asked, headers: &HeaderMap) -> Result<Cursor, Problem> {
         Some(last) if last.is_empty() => after,
         Some(last) => last.to_str().map_or(Cursor::Unreadable, Cursor::parse),
     })
+}
+
+/// Longer ones cannot be ours: two numbers of 64 bits, one of 32, and what is between.
+const MAX_LEN: usize = 64;
+
+/// Up to where a log was told: a whole event, or some of its frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) seq: Seq,
+    /// The frame, from 1 on; none for the last one of the event.
+    pub(super) part: Option<u32>,
+}
+
+impl Place {
+    pub(super) const START: Self = Self { seq: Seq(0), part: None };
+
+    /// Whether somebody who has come to this place has seen `frame`.
+    pub(super) fn covers(self, frame: Self) -> bool {
+        if frame.seq != self.seq {
+            return frame.seq < self.seq;
+        }
+        match (self.part, frame.part) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(last), Some(part)) => part <= last,
+        }
+    }
+
+    /// The last event that was told completely.
+    pub(super) fn complete(self) -> Seq {
+        match self.part {
+            None => self.seq,
+            Some(_) => Seq(self.seq.0.saturating_sub(1)),
+        }
+    }
+}
+
+/// The id of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FrameId {
+    pub(super) place: Place,
+    pub(super) epoch: u64,
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place: Place { seq, part }, epoch } = self;
+        match part {
+            None => write!(f, "{}-{epoch:x}", seq.0),
+            Some(part) => write!(f, "{}.{part}-{epoch:x}", seq.0),
+        }
+    }
+}
+
+/// Where a client wants to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cursor {
+    /// A place, in the log of this epoch if it names one.
+    At { place: Place, epoch: Option<u64> },
+    /// Something that we never wrote.
+    Unreadable,
+}
+
+/// Where a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    After(Place),
+    /// The cursor is of no use; the client has to begin anew.
+    Resync(Reason),
+}
+
+/// Why a client has to begin anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reason {
+    /// The cursor is of another log, or of this one before events were lost.
+    OtherEpoch,
+    /// There is no such event yet.
+    BeyondHead,
+    Unreadable,
+}
+
+impl Cursor {
+    pub(super) const START: Self = Self::At { place: Place::START, epoch: None };
+
+    /// A number, or the id of a frame.
+    pub(super) fn parse(text: &str) -> Self {
+        Self::read(text).unwrap_or(Self::Unreadable)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        if text.len() > MAX_LEN {
+            return None;
+        }
+        let (place, epoch) = match text.split_once('-') {
+            Some((place, epoch)) => (place, Some(hex(epoch)?)),
+            None => (text, None),
+        };
+        let (seq, part) = match place.split_once('.') {
+            Some((seq, part)) => (seq, Some(u32::try_from(decimal(part)?).ok()?)),
+            None => (place, None),
+        };
+        let place = Place { seq: Seq(decimal(seq)?), part };
+        // Nothing comes before the first frame of the first event.
+        let is_ours = part != Some(0) && (part.is_none() || place.seq.0 > 0);
+        is_ours.then_some(Self::At { place, epoch })
+    }
+
+    pub(super) fn judge(self, current: u64, head: Seq) -> Start {
+        match self {
+            Self::Unreadable => Start::Resync(Reason::Unreadable),
+            Self::At { epoch: Some(epoch), .. } if epoch != current => {
+                Start::Resync(Reason::OtherEpoch)
+            }
+            Self::At { place, .. } if place.seq > head => Start::Resync(Reason::BeyondHead),
+            Self::At { place, .. } => Start::After(place),
+        }
+    }
+}
+
+/// Digits alone: the library's own reading would also take a sign.
+fn decimal(text: &str) -> Option<u64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+fn hex(text: &str) -> Option<u64> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_number = text.bytes().all(is_digit);
+    is_number.then(|| u64::from_str_radix(text, 16).ok()).flatten()
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! A request's body with a limit on its size and on the patience of its reader.
 //!
-//! The time that a handler takes is not the client's: only waiting counts ([`Patience`]). A body
-//! whose sender is not let in any more while it comes is none.
+//! The time that a handler takes is not the client's: only waiting counts. There is a budget of it,
+//! and what arrives earns more, so that a large upload on a slow line passes, and one byte now and
+//! then does not. A body whose sender is not let in any more while it comes is none.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{HttpLimits, Patience, Reserved};
+use super::{HttpLimits, Reserved};
 use crate::problem::{Problem, kinds};
 
 /// Why a body was broken off.
@@ -44,27 +46,16 @@ impl Fault {
 
 /// Tells the guard, after the handler, what became of the body.
 #[derive(Debug, Clone, Default)]
-pub struct FaultNote(Arc<AtomicU8>);
+pub struct FaultNote(Arc<OnceLock<Fault>>);
 
 impl FaultNote {
     pub fn get(&self) -> Option<Fault> {
-        match self.0.load(Ordering::Relaxed) {
-            1 => Some(Fault::TooLarge),
-            2 => Some(Fault::TooSlow),
-            3 => Some(Fault::NoRoom),
-            4 => Some(Fault::Revoked),
-            _ => None,
-        }
+        self.0.get().copied()
     }
 
     fn set(&self, fault: Fault) {
-        let mark = match fault {
-            Fault::TooLarge => 1,
-            Fault::TooSlow => 2,
-            Fault::NoRoom => 3,
-            Fault::Revoked => 4,
-        };
-        self.0.store(mark, Ordering::Relaxed);
+        // The first is why it was broken off.
+        let _ = self.0.set(fault);
     }
 }
 
@@ -154,6 +145,42 @@ impl HttpBody for Metered {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+/// The slowest line on which an upload makes sense.
+const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
+
+#[derive(Debug)]
+pub struct Patience {
+    /// Waiting that is left, and the most that can be saved up.
+    budget: Duration,
+    full_budget: Duration,
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl Patience {
+    pub fn new(full_budget: Duration) -> Self {
+        Self { budget: full_budget, full_budget, waiting: None }
+    }
+
+    /// Books the waiting that has ended and the bytes that it brought.
+    pub fn earn(&mut self, n_bytes: u64) {
+        if let Some((since, _)) = self.waiting.take() {
+            self.budget = self.budget.saturating_sub(since.elapsed());
+        }
+        let micros = n_bytes.saturating_mul(1_000_000) / LEAST_BYTES_PER_SECOND;
+        let earned = self.budget.saturating_add(Duration::from_micros(micros));
+        self.budget = earned.min(self.full_budget);
+    }
+
+    /// Whether there is none left, while nothing comes.
+    pub fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        let budget = self.budget;
+        let (_, alarm) = self
+            .waiting
+            .get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(budget))));
+        alarm.as_mut().poll(cx).is_ready()
     }
 }
 

@@ -12,11 +12,12 @@ use std::time::Duration;
 use rustix::net::sockopt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
 use super::bind::{Bound, Socket, UnixKind};
 use super::open_connections::OpenConnections;
-use super::stream::Stream;
 use crate::guard::{Activity, Arrival, Peer};
 use crate::limits::{HttpLimits, Steady};
 use crate::tls::Tls;
@@ -64,6 +65,11 @@ pub struct Connection {
     activity: Arc<Activity>,
     limits: HttpLimits,
 }
+
+/// The bytes of a connection that was let through the door: TLS is done, stalls and cuts are
+/// watched.
+pub type Stream =
+    Either<Steady<TcpStream>, Either<Steady<UnixStream>, Box<TlsStream<Steady<TcpStream>>>>>;
 
 #[derive(Debug)]
 enum Raw {
@@ -173,12 +179,14 @@ impl Connection {
         let mut arrival = Arrival::new(peer, local, tls.is_some());
         (arrival.cut, arrival.activity) = (cut.clone(), activity);
         let stream = match (raw, tls) {
-            (Raw::Tcp(tcp), None) => Stream::Tcp(Steady::new(tcp, stall, cut, place)),
-            (Raw::Unix(unix), _) => Stream::Unix(Steady::new(unix, stall, cut, place)),
+            (Raw::Tcp(tcp), None) => Either::Left(Steady::new(tcp, stall, cut, place)),
+            (Raw::Unix(unix), _) => {
+                Either::Right(Either::Left(Steady::new(unix, stall, cut, place)))
+            }
             (Raw::Tcp(tcp), Some(tls)) => {
                 let shaking = tls.acceptor().accept(Steady::new(tcp, stall, cut, place));
                 let shaken = tokio::time::timeout(limits.head_timeout, shaking).await;
-                Stream::Tls(Box::new(shaken.map_err(io::Error::from)??))
+                Either::Right(Either::Right(Box::new(shaken.map_err(io::Error::from)??)))
             }
         };
         Ok((stream, arrival))

@@ -1,28 +1,24 @@
 //! The agents of this machine in the fields of Open Design, and which of them is taken when
 //! none is named.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::sse::{Event as Frame, KeepAlive};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::Runs;
-use crate::api::Found;
 use crate::api::input::Params;
+use crate::api::{Telling, streamed};
 use crate::problem::{Problem, kinds};
 
 /// A list is answered after this, with what has been found by then.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-const KEEPALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
@@ -37,7 +33,9 @@ pub(super) async fn list(
     let is_set = |flag: &Option<String>| matches!(flag.as_deref(), Some("" | "1" | "true"));
     let mut found = runs.daemon.memory.agents.follow(&runs.daemon, is_set(&wanted.refresh));
     if is_set(&wanted.stream) {
-        return streamed(found);
+        let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
+        let keep_alive = KeepAlive::new().text("keepalive");
+        return streamed(found, Telling { agent, end, keep_alive });
     }
     let all = found.wait_for(|found| found.is_done);
     let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
@@ -45,49 +43,14 @@ pub(super) async fn list(
     Json(json!({ "agents": agents })).into_response()
 }
 
-/// Where a reader of the search is.
-struct Reader {
-    found: watch::Receiver<Found>,
-    n_sent: usize,
-    is_over: bool,
-}
-
-impl Reader {
-    async fn next(&mut self) -> Option<Frame> {
-        if self.is_over {
-            return None;
-        }
-        loop {
-            let n_sent = self.n_sent;
-            let has_news = |found: &Found| found.is_done || found.agents.len() > n_sent;
-            let _ = self.found.wait_for(has_news).await;
-            let found = self.found.borrow();
-            let Some(agent) = found.agents.get(self.n_sent) else {
-                self.is_over = true;
-                return Some(match found.is_done {
-                    true => Frame::default().event("done").data("{}"),
-                    false => {
-                        let error = json!({ "message": "the search for agents broke off" });
-                        Frame::default().event("error").data(error.to_string())
-                    }
-                });
-            };
-            self.n_sent += 1;
-            if let Some(info) = info(agent) {
-                return Some(Frame::default().event("agent").data(info.to_string()));
-            }
+fn end(_: usize, is_done: bool) -> Frame {
+    match is_done {
+        true => Frame::default().event("done").data("{}"),
+        false => {
+            let error = json!({ "message": "the search for agents broke off" });
+            Frame::default().event("error").data(error.to_string())
         }
     }
-}
-
-fn streamed(found: watch::Receiver<Found>) -> Response {
-    let reader = Reader { found, n_sent: 0, is_over: false };
-    let frames = stream::unfold(reader, async |mut reader| {
-        let frame = reader.next().await?;
-        Some((Ok::<_, Infallible>(frame), reader))
-    });
-    let keepalive = KeepAlive::new().interval(KEEPALIVE).text("keepalive");
-    Sse::new(frames).keep_alive(keepalive).into_response()
 }
 
 impl Runs {

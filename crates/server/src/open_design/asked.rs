@@ -17,14 +17,8 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// What the names of requests stand for. A conversation's own last requests are in its
 /// session's record; this one knows of a name that is used in two conversations.
-#[derive(Debug)]
-pub(super) struct Asked(Mutex<RequestNames<String>>);
-
-impl Default for Asked {
-    fn default() -> Self {
-        Self(Mutex::new(RequestNames::new(MAX_REMEMBERED)))
-    }
-}
+#[derive(Debug, Default)]
+pub(super) struct Asked(Mutex<RequestNames<String, MAX_REMEMBERED>>);
 
 /// A name in use; given back unless the request was served.
 #[derive(Debug)]
@@ -54,7 +48,7 @@ impl Asked {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, RequestNames<String>> {
+    fn lock(&self) -> MutexGuard<'_, RequestNames<String, MAX_REMEMBERED>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

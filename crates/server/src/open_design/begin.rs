@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sessions::budget::Limits;
 use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details};
@@ -22,10 +22,8 @@ use wire::{Category, Fault, SessionId, TurnId};
 use super::Runs;
 use super::asked::other_request;
 use super::body::NewRun;
-use super::conversation::{Conversation, run_id};
+use super::conversation::{Conversation, ConversationNote, RunNote, run_id};
 use super::files::Enclosed;
-use super::note::{ConversationNote, RunNote};
-use super::prompt;
 use super::resources::Resources;
 use super::wishes::Checked;
 use crate::principal::{Principal, Role};
@@ -209,15 +207,12 @@ impl Runs {
         };
         let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
         if !enclosed.has_pictures() || !takes_images {
-            return Ok((
-                prompt::blocks(new, instructions.as_deref(), earlier, enclosed.links()),
-                None,
-            ));
+            return Ok((blocks(new, instructions.as_deref(), earlier, enclosed.links()), None));
         }
         let place = self.daemon.memory.attachments.in_memory.enter(&principal.name).await;
         let project = self.projects.open(principal, &project).await?;
         let enclosed = self.with_images(enclosed, principal, project, session).await?;
-        Ok((prompt::blocks(new, instructions.as_deref(), earlier, enclosed), Some(place)))
+        Ok((blocks(new, instructions.as_deref(), earlier, enclosed), Some(place)))
     }
 
     /// Starts the session's agent, and says whether it takes images.
@@ -266,3 +261,40 @@ fn note(new: &NewRun, conversation: &Conversation) -> RunNote {
         warnings: Vec::new(),
     }
 }
+
+/// The blocks of the prompt. `earlier` is of a session which exists already.
+pub(super) fn blocks(
+    new: &NewRun,
+    instructions: Option<&str>,
+    earlier: Option<(&Details, &MadeOf)>,
+    enclosed: Vec<Value>,
+) -> Vec<Value> {
+    let remembers = earlier.is_some_and(|(details, _)| details.last_prompt.is_some());
+    // An agent that remembers need not be told again what was said.
+    let (first, second) = match remembers {
+        true => (&new.current_prompt, &new.message),
+        false => (&new.message, &new.current_prompt),
+    };
+    let mut text = first.as_ref().or(second.as_ref()).cloned().unwrap_or_default();
+    if let (Some((_, made_of)), Some(now)) = (earlier, instructions)
+        && earlier_instructions(made_of).as_deref() != Some(now)
+    {
+        // The agent has others from when the conversation began.
+        text = format!("# Instructions\n\n{}\n\n# Request\n\n{text}", now.trim());
+    }
+    let mut blocks = Vec::new();
+    if !text.is_empty() {
+        blocks.push(json!({ "type": "text", "text": text }));
+    }
+    blocks.extend(enclosed);
+    blocks
+}
+
+/// The instructions that the session was made with.
+fn earlier_instructions(made_of: &MadeOf) -> Option<String> {
+    let params: Value = made_of.new_params.read().ok()?;
+    params["_meta"]["systemPrompt"]["append"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

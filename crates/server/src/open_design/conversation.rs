@@ -2,7 +2,8 @@
 //!
 //! In: ids. Out: ids. A conversation's session has an id that is derived from the
 //! conversation's, and a run's id begins like its session's. So neither needs a table, and
-//! both hold after a restart.
+//! both hold after a restart. What else is to be known of them is in `_meta` of ACP's own requests:
+//! of the `session/new`, from where the session's record has it, and of the prompt in the log.
 //!
 //! A conversation in which several agents are used is several sessions: the first one, and
 //! one for each further agent.
@@ -10,14 +11,18 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sessions::desk::Desk;
+use sessions::details::Details;
 use sessions::mint;
+use sessions::permission::Mode;
 use store::SessionRecord;
-use wire::{SessionId, TurnId};
+use wire::event::PromptReceived;
+use wire::{Json, SessionId, TurnId};
 
 use super::Runs;
 use super::body::NewRun;
-use super::note::ConversationNote;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -158,5 +163,79 @@ impl Sides {
     fn of(&self, main: SessionId) -> Vec<SessionId> {
         let sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sides.get(&main).cloned().unwrap_or_default()
+    }
+}
+
+/// Which conversation a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConversationNote {
+    pub(super) conversation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) project_id: Option<String>,
+}
+
+/// What a run was asked for with, beside the words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunNote {
+    pub(super) conversation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) project_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client_request_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) user_message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) assistant_message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_mode: Option<String>,
+    /// What the agent may do, as far as it is the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) permissions: Option<Mode>,
+    /// What was asked for and cannot be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    switchyard: OfPrompt,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfSession {
+    open_design: ConversationNote,
+}
+
+#[derive(Deserialize)]
+struct OfPrompt {
+    run: RunNote,
+}
+
+impl ConversationNote {
+    pub(super) fn read(record: &SessionRecord) -> Option<Self> {
+        Some(Details::read(record).note()?.read::<OfSession>().ok()?.open_design)
+    }
+
+    pub(super) fn to_note(&self) -> Json {
+        Json::of(&json!({ "openDesign": self }))
+    }
+}
+
+impl RunNote {
+    /// Of a prompt that is a run; others have none.
+    pub(super) fn read(received: &PromptReceived<'_>) -> Option<Self> {
+        Some(received.meta?.read::<Meta>().ok()?.switchyard.run)
+    }
+
+    /// `_meta` of a `session/prompt`.
+    pub(super) fn to_meta(&self) -> Value {
+        json!({ "switchyard": { "run": self } })
     }
 }

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::Dir;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use wire::SessionId;
 
 use super::Runs;
 use super::body::FileName;
-use super::project::{Project, open_dir};
+use super::project::Project;
 use crate::attachments::{N_TELLING_BYTES, mime_type};
 use crate::daemon::shown;
+use crate::handles::{open_dir, reading};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -189,8 +189,7 @@ impl Runs {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(Problem::internal)
+    Ok(tokio::task::spawn_blocking(work).await?)
 }
 
 fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Problem> {
@@ -259,11 +258,7 @@ impl Place {
     }
 
     fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), FileError> {
-        let mut options = OpenOptions::new();
-        // A FIFO must not hold us up.
-        let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
-        options.read(true).custom_flags(flags.bits().cast_signed());
-        let file = self.dir.open_with(&relative, &options)?;
+        let file = self.dir.open_with(&relative, &reading())?;
         Ok((file.into_std(), self.path.join(relative)))
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use wire::event::{DropReason, Outcome, PromptDropped, PromptReceived, TurnEnded};
 use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
 
-use super::note::RunNote;
+use super::conversation::RunNote;
 use crate::problem::kinds::run_code;
 
 /// Ledgers that are kept.

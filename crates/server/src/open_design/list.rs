@@ -6,11 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use store::{Filter, PageStart, SessionRecord};
-use wire::{Millis, SessionId};
 
 use super::Runs;
+use super::conversation::ConversationNote;
 use super::ledger::{Run, RunStatus};
-use super::note::ConversationNote;
 use crate::api::input::Params;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -125,18 +124,10 @@ pub(super) async fn list(
         }
     }
     found.sort_by_key(|run: &Run| std::cmp::Reverse((run.created_at, run.id)));
-    Ok(Json(Page { runs: found, next: next.map(write_place) }))
-}
-
-fn write_place(place: PageStart) -> String {
-    format!("{}-{}", place.updated.0, place.id)
+    Ok(Json(Page { runs: found, next: next.map(|place| place.to_string()) }))
 }
 
 fn read_place(text: &str) -> Result<PageStart, Problem> {
-    let read = || {
-        let (updated, id) = text.rsplit_once('-')?;
-        let updated = Millis(updated.parse().ok()?);
-        Some(PageStart { updated, id: SessionId::parse(id).ok()? })
-    };
-    read().ok_or_else(|| Problem::bad_request("`before` is not the `next` of a page"))
+    let unread = || Problem::bad_request("`before` is not the `next` of a page");
+    PageStart::parse(text).ok_or_else(unread)
 }

@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::Dir;
 
 use sessions::mint;
 
 use crate::daemon::shown;
+use crate::handles::{make_dir, open_dir};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -173,23 +173,6 @@ fn own_part(principal: &Principal) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '@' };
     let name = || format!("@{}", principal.namespace().chars().map(plain).collect::<String>());
     principal.own_sessions.then(name)
-}
-
-pub(super) fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    match dir.create_dir_with(name, &builder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => open_dir(dir, name),
-    }
-}
-
-/// A directory by one name, which must not be a link.
-pub(super) fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
-    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
 }
 
 fn is_no_dir(error: &io::Error) -> bool {

@@ -8,14 +8,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::Dir;
 use sessions::permission::Mode;
 
 use super::Runs;
 use super::body::NewRun;
-use super::project::{is_plain_name, open_dir};
+use super::project::is_plain_name;
 use crate::daemon::shown;
+use crate::handles::{open_dir, reading};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -129,11 +129,7 @@ impl Kind {
 
 fn read(root: &Path, dir: &str, file: &str) -> io::Result<String> {
     let root = Dir::open_ambient_dir(root, ambient_authority())?;
-    let mut options = OpenOptions::new();
-    // A FIFO must not hold us up.
-    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = open_dir(&root, dir)?.open_with(file, &options)?.into_std();
+    let file = open_dir(&root, dir)?.open_with(file, &reading())?.into_std();
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
     file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;

@@ -18,16 +18,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::Runs;
 use super::form::{Form, Head};
-use super::project::{Project, UPLOADS, is_plain_name, make_dir, open_dir};
+use super::project::{Project, UPLOADS, is_plain_name};
 use crate::api::input::At;
 use crate::attachments::{self, MAX_FILE_BYTES};
 use crate::daemon::shown;
+use crate::handles::{make_dir, no_link, open_dir};
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};
 
@@ -126,13 +127,10 @@ impl Wanted {
 }
 
 impl Received {
-    fn is_image(&self) -> bool {
-        self.mime_type.starts_with("image/")
-    }
-
     fn told(&self, path: &Path) -> Value {
         let name = self.path.file_name().map(|name| name.to_string_lossy());
-        let kind = if self.is_image() { "image" } else { "file" };
+        let is_image = self.mime_type.starts_with("image/");
+        let kind = if is_image { "image" } else { "file" };
         json!({
             "name": name,
             "originalName": self.given,
@@ -152,7 +150,7 @@ async fn receive(
     wanted: Wanted,
 ) -> Result<Vec<Received>, Problem> {
     let files = wanted.field();
-    let mut whole: Vec<Whole> = Vec::new();
+    let mut whole: Vec<Arriving> = Vec::new();
     let mut below = PathBuf::new();
     while let Some(head) = form.next().await? {
         if head.name == "dir" {
@@ -164,8 +162,8 @@ async fn receive(
                 return Err(Problem::bad_request(why));
             }
             let file = one(&mut form, &head, project.clone(), &below).await?;
-            if wanted == Wanted::Images && !file.received.is_image() {
-                let name = shown(&file.received.given);
+            if wanted == Wanted::Images && !file.is_image() {
+                let name = shown(&file.given);
                 return Err(Problem::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
             }
             whole.push(file);
@@ -174,7 +172,7 @@ async fn receive(
     }
     match whole.is_empty() {
         true => Err(Problem::bad_request(format!("the form has no `{files}`"))),
-        false => Ok(whole.into_iter().map(Whole::keep).collect()),
+        false => Ok(whole.into_iter().map(Arriving::keep).collect()),
     }
 }
 
@@ -196,7 +194,7 @@ async fn one(
     head: &Head,
     project: Arc<Project>,
     below: &Path,
-) -> Result<Whole, Problem> {
+) -> Result<Arriving, Problem> {
     let given = head.file_name.as_deref().unwrap_or_default();
     let given = attachments::shown_name(given);
     let given = given.map_err(|error| Problem::bad_request(error.to_string()))?;
@@ -208,17 +206,20 @@ async fn one(
         let why = format!("`{}`: programs run what a file of this name says", shown(&name));
         return Err(Problem::bad_request(why));
     }
-    let mut arriving = blocking(move || Arriving::begin(&project.dir, &below, &name)).await?;
+    let begin = move || Arriving::begin(&project.dir, &below, &name, given);
+    let mut arriving = blocking(begin).await?;
     while let Some(piece) = form.piece().await? {
         arriving = blocking(move || arriving.write(&piece)).await?;
     }
-    blocking(move || arriving.finish(given)).await
+    blocking(move || arriving.file.sync_all().map(|()| arriving)).await
 }
 
-/// A file of which not all has come yet; removed unless it does.
+/// A file of a form; removed unless all of it and all others of the form come.
 struct Arriving {
     dir: Dir,
     name: String,
+    /// As the client named it.
+    given: String,
     path: PathBuf,
     file: std::fs::File,
     size: u64,
@@ -228,15 +229,13 @@ struct Arriving {
 }
 
 impl Arriving {
-    fn begin(root: &Dir, below: &Path, name: &str) -> io::Result<Self> {
+    fn begin(root: &Dir, below: &Path, name: &str, given: String) -> io::Result<Self> {
         let mut dir = root.try_clone()?;
         for part in below {
             dir = make_dir(&dir, &part.to_string_lossy())?;
         }
-        let mut options = OpenOptions::new();
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut options = no_link(OFlags::empty());
         options.write(true).create_new(true).mode(0o600);
-        options.custom_flags(flags.bits().cast_signed());
         for n in 1..=MAX_TWINS {
             let name = twin(name, n);
             match dir.open_with(&name, &options) {
@@ -244,7 +243,7 @@ impl Arriving {
                 opened => {
                     let (file, path) = (opened?.into_std(), below.join(&name));
                     let (size, start, is_kept) = (0, Vec::new(), false);
-                    return Ok(Self { dir, name, path, file, size, start, is_kept });
+                    return Ok(Self { dir, name, given, path, file, size, start, is_kept });
                 }
             }
         }
@@ -262,24 +261,20 @@ impl Arriving {
         Ok(self)
     }
 
-    fn finish(self, given: String) -> io::Result<Whole> {
-        self.file.sync_all()?;
-        let mime_type = attachments::mime_type(&self.start, &given);
-        let received = Received { given, path: self.path.clone(), size: self.size, mime_type };
-        Ok(Whole { arriving: self, received })
+    fn is_image(&self) -> bool {
+        self.mime_type().starts_with("image/")
     }
-}
 
-/// A file that has arrived; removed unless the rest of its form does.
-struct Whole {
-    arriving: Arriving,
-    received: Received,
-}
+    fn mime_type(&self) -> &'static str {
+        attachments::mime_type(&self.start, &self.given)
+    }
 
-impl Whole {
+    /// All of it is there, and stays if the rest of its form comes, too.
     fn keep(mut self) -> Received {
-        self.arriving.is_kept = true;
-        self.received
+        self.is_kept = true;
+        let (mime_type, size) = (self.mime_type(), self.size);
+        let (given, path) = (std::mem::take(&mut self.given), std::mem::take(&mut self.path));
+        Received { given, path, size, mime_type }
     }
 }
 

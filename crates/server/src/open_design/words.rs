@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use wire::event::{DropReason, PromptDropped, PromptReceived, SessionCreated};
 use wire::{Category, Event, Fault, Kind, Own, TurnId};
 
+use super::conversation::RunNote;
 use super::ledger::never_began;
-use super::note::RunNote;
 use super::settings;
 use crate::problem::kinds::run_code;
 

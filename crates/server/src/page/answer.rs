@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 
-use super::built::File;
+use super::File;
 
 /// A name with a digest in it never means anything else: asking again is not needed.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";

@@ -28,68 +28,50 @@ enum Rule {
     Rest,
 }
 
-const BEGINNINGS: &[(&str, Rule)] = &[
-    ("bearer ", Rule::After { min: 8 }),
-    ("basic ", Rule::After { min: 12 }),
-    ("login#code=", Rule::After { min: 1 }),
-    ("switchyard-token.", Rule::After { min: 4 }),
-    ("switchyard_session=", Rule::After { min: 4 }),
-    ("switchyard_session_", Rule::After { min: 4 }),
-    ("sy_", Rule::Word { min: 16 }),
-    ("sk-", Rule::Word { min: 16 }),
-    ("sk_live_", Rule::Word { min: 16 }),
-    ("rk_live_", Rule::Word { min: 16 }),
-    ("ghp_", Rule::Word { min: 16 }),
-    ("gho_", Rule::Word { min: 16 }),
-    ("ghu_", Rule::Word { min: 16 }),
-    ("ghs_", Rule::Word { min: 16 }),
-    ("ghr_", Rule::Word { min: 16 }),
-    ("github_pat_", Rule::Word { min: 16 }),
-    ("glpat-", Rule::Word { min: 16 }),
-    ("xoxa-", Rule::Word { min: 10 }),
-    ("xoxb-", Rule::Word { min: 10 }),
-    ("xoxp-", Rule::Word { min: 10 }),
-    ("xoxr-", Rule::Word { min: 10 }),
-    ("xoxs-", Rule::Word { min: 10 }),
-    ("AKIA", Rule::Word { min: 16 }),
-    ("ASIA", Rule::Word { min: 16 }),
-    ("AIza", Rule::Word { min: 30 }),
-    ("npm_", Rule::Word { min: 30 }),
-    ("hf_", Rule::Word { min: 30 }),
-    ("eyJ", Rule::Dotted { min: 16 }),
-    ("token", Rule::Named { min: 8 }),
-    ("secret", Rule::Named { min: 8 }),
-    ("password", Rule::Named { min: 4 }),
-    ("passwd", Rule::Named { min: 4 }),
-    ("api_key", Rule::Named { min: 8 }),
-    ("api-key", Rule::Named { min: 8 }),
-    ("apikey", Rule::Named { min: 8 }),
-    ("access_key", Rule::Named { min: 8 }),
-    ("authorization", Rule::Named { min: 8 }),
-    ("cookie", Rule::Named { min: 8 }),
-    ("://", Rule::Url),
-    ("-----BEGIN ", Rule::Rest),
+/// How each beginning is judged.
+static RULES: [(Rule, &[&str]); 14] = [
+    (Rule::After { min: 8 }, &["bearer "]),
+    (Rule::After { min: 12 }, &["basic "]),
+    (Rule::After { min: 1 }, &["login#code="]),
+    (Rule::After { min: 4 }, &["switchyard-token.", "switchyard_session=", "switchyard_session_"]),
+    (Rule::Word { min: 16 }, &["sy_", "sk-", "sk_live_", "rk_live_", "glpat-", "AKIA", "ASIA"]),
+    (Rule::Word { min: 16 }, &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"]),
+    (Rule::Word { min: 10 }, &["xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"]),
+    (Rule::Word { min: 30 }, &["AIza", "npm_", "hf_"]),
+    (Rule::Dotted { min: 16 }, &["eyJ"]),
+    (Rule::Named { min: 8 }, &["token", "secret", "authorization", "cookie"]),
+    (Rule::Named { min: 4 }, &["password", "passwd"]),
+    (Rule::Named { min: 8 }, &["api_key", "api-key", "apikey", "access_key"]),
+    (Rule::Url, &["://"]),
+    (Rule::Rest, &["-----BEGIN "]),
 ];
 
-static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::ContiguousNFA))
-        .build(BEGINNINGS.iter().map(|(beginning, _)| beginning))
-        .ok()
+/// Finds all beginnings, by their numbers among these.
+struct Beginnings {
+    all: Vec<(&'static str, Rule)>,
+    matcher: AhoCorasick,
+}
+
+static BEGINNINGS: LazyLock<Option<Beginnings>> = LazyLock::new(|| {
+    let of_rule = |(rule, all): &'static (Rule, &[_])| all.iter().map(|one| (*one, *rule));
+    let all: Vec<(&str, Rule)> = RULES.iter().flat_map(of_rule).collect();
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::ContiguousNFA));
+    let matcher = builder.build(all.iter().map(|(beginning, _)| beginning)).ok()?;
+    Some(Beginnings { all, matcher })
 });
 
 /// Where `text` has something that looks like a secret.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    let Some(matcher) = &*MATCHER else { return found };
+    let Some(Beginnings { all, matcher }) = &*BEGINNINGS else { return found };
     for begun in matcher.find_overlapping_iter(text) {
         // Inside of what is hidden already there is nothing to look for; this also keeps
         // the cost linear for `sk-sk-sk-…`.
         if found.last().is_some_and(|last| last.end >= begun.end()) {
             continue;
         }
-        let Some((beginning, rule)) = BEGINNINGS.get(begun.pattern().as_usize()) else { continue };
+        let Some((beginning, rule)) = all.get(begun.pattern().as_usize()) else { continue };
         found.extend(judge(text, begun.range(), beginning, *rule));
     }
     found

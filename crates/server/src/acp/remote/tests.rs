@@ -3,7 +3,7 @@ use axum::http::{Request, StatusCode};
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::events::desk_of_one::One;
+use crate::events::testing::One;
 
 fn begin(remotes: &Arc<Remotes>, one: &One, name: &str) -> Option<Begun> {
     let principal = Principal { name: name.into(), ..one.principal.clone() };

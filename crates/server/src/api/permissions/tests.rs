@@ -2,7 +2,7 @@ use sessions::pending::Listed;
 use wire::{Millis, Seq};
 
 use super::*;
-use crate::events::desk_of_one::One;
+use crate::events::testing::One;
 
 /// A question of `one`'s session.
 fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> Listed {

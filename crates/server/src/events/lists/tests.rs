@@ -6,8 +6,8 @@ use store::{Batch, Changes, EventLog as _, Filter};
 use wire::{CallId, Millis, Seq};
 
 use super::*;
-use crate::events::desk_of_one::One;
 use crate::events::page::Dress;
+use crate::events::testing::One;
 
 async fn next(lists: &mut Lists) -> Vec<Value> {
     let mut page = Page::new(Dress::Object);
@@ -28,7 +28,7 @@ async fn changes_of_sessions_are_told_and_other_events_are_not() {
     assert_eq!(told[0]["data"]["kind"], "title");
     assert_eq!(told[0]["data"]["title"], "A name");
 
-    one.log.append(Batch::new(one.id, crate::events::recorded::drafts())).await.unwrap();
+    one.log.append(Batch::new(one.id, crate::events::testing::drafts())).await.unwrap();
     update(Changes { is_closed: Some(true), ..Changes::default() }).await.unwrap();
     let told = next(&mut lists).await;
     assert_eq!(told.len(), 1);

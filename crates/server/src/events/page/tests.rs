@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use wire::Seq;
 
 use super::*;
-use crate::events::cursor::Place;
+use crate::events::wanted::Place;
 
 fn id(seq: u64) -> FrameId {
     FrameId { place: Place { seq: Seq(seq), part: None }, epoch: 0xab }

@@ -3,10 +3,10 @@ use store::EventLog as _;
 use wire::{Draft, Json, Millis, TurnId};
 
 use super::*;
-use crate::events::cursor::Cursor;
-use crate::events::desk_of_one::One;
 use crate::events::page::Dress;
-use crate::events::recorded;
+use crate::events::testing;
+use crate::events::testing::One;
+use crate::events::wanted::Cursor;
 
 /// Frames until the stream ends, or for as long as there are any.
 async fn all(reader: &mut Reader) -> (Vec<Value>, Option<Ending>) {
@@ -137,7 +137,7 @@ async fn a_stream_until_idle_ends_when_all_is_told_and_nothing_runs() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_until_a_turn_ends_with_the_end_of_that_turn() {
     let one = One::new().await;
-    let log = recorded::events();
+    let log = testing::events();
     let is_end = |event: &&Event| event.kind == Kind::TurnEnded;
     let end = log.iter().filter(is_end).nth(1).unwrap();
 

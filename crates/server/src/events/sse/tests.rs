@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 use wire::{Draft, Json, Kind, Millis};
 
 use super::*;
-use crate::events::desk_of_one::{One, PACE};
+use crate::events::testing::{One, PACE};
 
 type Chunks = axum::body::BodyDataStream;
 

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::events::cursor::{Cursor, Start};
 use crate::events::page::Dress;
-use crate::events::recorded;
+use crate::events::testing;
+use crate::events::wanted::{Cursor, Start};
 
 const EPOCH: u64 = 0x5eed;
 const FORMATS: [Format; 4] = [Format::Acp, Format::Ui, Format::Envelopes, Format::Conversation];
@@ -51,7 +51,7 @@ fn check_every_cut(log: &[Event], format: Format, dress: Dress) {
 
 #[test]
 fn a_stream_cut_after_any_frame_goes_on_with_the_next() {
-    let log = recorded::events();
+    let log = testing::events();
     for format in FORMATS {
         for dress in DRESSES {
             check_every_cut(&log, format, dress);
@@ -61,7 +61,7 @@ fn a_stream_cut_after_any_frame_goes_on_with_the_next() {
 
 #[test]
 fn ids_grow_and_an_event_ends_with_an_id_without_part() {
-    let (log, snapshots) = (recorded::events(), Snapshots::default());
+    let (log, snapshots) = (testing::events(), Snapshots::default());
     for format in FORMATS {
         let frames = told(&log, format, Dress::Sse, Place::START, &snapshots);
         assert!(frames.len() > 20, "{format:?} tells little: {}", frames.len());
@@ -78,7 +78,7 @@ fn ids_grow_and_an_event_ends_with_an_id_without_part() {
 
 #[test]
 fn acp_tells_each_event_as_it_is_in_the_log() {
-    let (log, snapshots) = (recorded::events(), Snapshots::default());
+    let (log, snapshots) = (testing::events(), Snapshots::default());
     let frames = told(&log, Format::Acp, Dress::Sse, Place::START, &snapshots);
     let lines: Vec<String> = log.iter().map(Event::to_json_line).collect();
     let data = frames.iter().map(|(_, text)| {
@@ -89,7 +89,7 @@ fn acp_tells_each_event_as_it_is_in_the_log() {
 
 #[test]
 fn a_reader_who_changes_the_format_in_the_middle_of_an_event_gets_the_event() {
-    let (log, snapshots) = (recorded::events(), Snapshots::default());
+    let (log, snapshots) = (testing::events(), Snapshots::default());
     let ui = told(&log, Format::Ui, Dress::Sse, Place::START, &snapshots);
     let (id, _) = ui.iter().find(|(id, _)| id.place.part.is_some()).unwrap();
     let acp = told(&log, Format::Acp, Dress::Sse, id.place, &snapshots);
@@ -106,7 +106,7 @@ proptest! {
         format in prop::sample::select(FORMATS.to_vec()),
         dress in prop::sample::select(DRESSES.to_vec()),
     ) {
-        let recorded = recorded::events();
+        let recorded = testing::events();
         let log: Vec<Event> = (1..)
             .zip(picks)
             .map(|(seq, pick)| Event { seq: Seq(seq), ..pick.get(&recorded).clone() })

@@ -30,7 +30,7 @@ impl Daemon {
         let guard = Guard::new(tokens, Routes::default().document("/"), &settings).unwrap();
         let guard = Arc::new(guard.with_page_at(name.clone()));
         let login = Login::new(guard.clone());
-        let router: axum::Router = routes().with_state(login.clone()).into();
+        let router = routes().with_state(login.clone());
         let guarded = Guarded::new(guard, router, HttpLimits::default());
         Self { name, login, guarded }
     }

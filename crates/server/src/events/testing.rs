@@ -1,4 +1,5 @@
-//! A daemon in memory with one session in its log, for tests.
+//! A daemon in memory with one session in its log, for tests; and a recorded log, of several turns
+//! with all that the demo agent can do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +12,12 @@ use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
 use tokio::sync::mpsc;
-use wire::{Category, Draft, Fault, Json, Millis, SessionId};
+use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 use super::Pace;
-use super::cursor::Cursor;
 use super::reader::Reader;
-use super::recorded;
 use super::stream::{Source, Stream};
-use super::wanted::{Format, Until, Wanted};
+use super::wanted::{Cursor, Format, Until, Wanted};
 use crate::daemon::{Daemon, Settings};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
@@ -70,7 +69,7 @@ impl One {
         let id = SessionId::from_entropy(&[3; 64]);
         log.create(new_session(id, Millis(0))).await.unwrap();
         let one = Self { daemon, log, principal: Principal::local(), id };
-        one.append(recorded::drafts()).await;
+        one.append(drafts()).await;
         one
     }
 
@@ -114,4 +113,27 @@ fn new_session(id: SessionId, created: Millis) -> NewSession {
         details: Json::trusted("{}"),
         origin: None,
     }
+}
+
+#[derive(serde::Deserialize)]
+struct Line {
+    seq: u64,
+    time: i64,
+    turn: Option<TurnId>,
+    kind: String,
+    payload: Json,
+}
+
+pub(super) fn events() -> Vec<Event> {
+    let lines = include_str!("../../recordings/turns.jsonl").lines();
+    lines.map(|line| event(serde_json::from_str(line).unwrap())).collect()
+}
+
+pub(super) fn drafts() -> Vec<Draft> {
+    let draft = |Event { at, turn, kind, payload, .. }| Draft { at, turn, kind, payload };
+    events().into_iter().map(draft).collect()
+}
+
+fn event(Line { seq, time, turn, kind, payload }: Line) -> Event {
+    Event { seq: Seq(seq), at: Millis(time), turn, kind: Kind::from_log(&kind), payload }
 }

@@ -1,0 +1,42 @@
+//! Files and directories by a name below a directory that is open already.
+
+use std::io;
+
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+
+/// How what must not be a link is opened. A FIFO does not hold us up.
+pub(crate) fn no_link(more: OFlags) -> OpenOptions {
+    with_flags(OFlags::NOFOLLOW | more)
+}
+
+/// How a file is read by a path that the directory's handle keeps inside. A FIFO does not hold us
+/// up.
+pub(crate) fn reading() -> OpenOptions {
+    let mut options = with_flags(OFlags::empty());
+    options.read(true);
+    options
+}
+
+fn with_flags(more: OFlags) -> OpenOptions {
+    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC | more;
+    let mut options = OpenOptions::new();
+    options.custom_flags(flags.bits().cast_signed());
+    options
+}
+
+/// A directory by one name, which must not be a link.
+pub(crate) fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
+    let file = dir.open_with(name, no_link(OFlags::DIRECTORY).read(true))?;
+    Ok(Dir::from_std_file(file.into_std()))
+}
+
+/// The same, made if there is none.
+pub(crate) fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    match dir.create_dir_with(name, &builder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => open_dir(dir, name),
+    }
+}

@@ -1,0 +1,16 @@
+//! Bytes where only some letters may stand: in addresses, in headers.
+
+use std::fmt::Write as _;
+
+/// Letters, digits and `plain` as they are, everything else as `%2F`.
+pub(crate) fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte.is_ascii_alphanumeric() || plain.contains(byte) {
+            true => out.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            false => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
