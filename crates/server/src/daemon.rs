@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::response::Response;
-use sessions::desk::{Desk, Order};
+use sessions::desk::{Desk, DeskError, Order};
+use sessions::host::AgentCapabilities;
 use sessions::permission::Mode;
+use sessions::session::SessionHandle;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
-use wire::SessionId;
+use wire::{Fault, SessionId};
 
 use crate::attachments;
 pub use crate::events::Pace;
@@ -174,6 +176,20 @@ impl Daemon {
             true => Ok(record),
             false => Err(missing()),
         }
+    }
+
+    /// What a session's agent takes, which is started if need be.
+    pub(crate) async fn capabilities(
+        &self,
+        session: SessionId,
+    ) -> Result<Result<AgentCapabilities, Fault>, DeskError> {
+        let linking = async |session: SessionHandle| {
+            if let Err(fault) = session.link().await? {
+                return Ok(Err(fault));
+            }
+            Ok(Ok(session.offer().await?.map(|offer| offer.capabilities).unwrap_or_default()))
+        };
+        self.desk.with(session, linking).await
     }
 
     /// The order as far as `principal` may give it.

@@ -1,17 +1,18 @@
 //! The page that people see, from inside the binary.
 //!
 //! In: `GET` of the page's documents and assets. Out: the files of `web/dist` as they were when
-//! the binary was built, or a small page that says how to get them. They are for everybody:
-//! they hold no secrets, and all that they show comes from the API, which asks for a login.
+//! the binary was built, or a small page that says how to get them: in which form, for how long, or
+//! not again. They are for everybody: they hold no secrets, and all that they show comes from the
+//! API, which asks for a login.
 //!
 //! Every file has a route of its own, made from the table. So there is no path that a request
 //! could name which is not in it.
 
-mod answer;
-
 use axum::Router;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use bytes::Bytes;
 
 use crate::api::no_such_route;
 use crate::guard::Routes;
@@ -67,7 +68,7 @@ fn address(file: &File) -> String {
 }
 
 fn served(file: &'static File) -> axum::routing::MethodRouter {
-    get(async move |headers: HeaderMap| answer::of(file, &headers))
+    get(async move |headers: HeaderMap| answer(file, &headers))
 }
 
 /// A file, and its compressed copies where they are smaller.
@@ -83,6 +84,106 @@ struct File {
 }
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// A name with a digest in it never means anything else: asking again is not needed.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+/// Everything else may be kept, and is asked about each time.
+const ASK_AGAIN: &str = "no-cache";
+/// As many letters of a digest stand in the names that the page's build makes.
+const DIGEST_LETTERS: usize = 8;
+
+/// What the file weighs on the wire.
+struct Form {
+    bytes: &'static [u8],
+    encoding: Option<&'static str>,
+}
+
+fn answer(file: &'static File, asked: &HeaderMap) -> Response {
+    let form = form(file, asked);
+    let tag = match form.encoding {
+        Some(encoding) => format!("\"{}-{encoding}\"", file.digest),
+        None => format!("\"{}\"", file.digest),
+    };
+    let lasting = if is_named_by_content(file.path) { FOR_EVER } else { ASK_AGAIN };
+    let is_known = knows(asked, &tag);
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Bytes::from_static(form.bytes).into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lasting));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    if is_known {
+        return response;
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(file.path)));
+    if let Some(encoding) = form.encoding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    response
+}
+
+/// The smallest form that the client can read.
+fn form(file: &File, asked: &HeaderMap) -> Form {
+    let copies = [("br", file.brotli), ("gzip", file.gzip)];
+    let fitting = copies.into_iter().find_map(|(encoding, copy)| {
+        let bytes = copy.filter(|_| takes(asked, encoding))?;
+        Some(Form { bytes, encoding: Some(encoding) })
+    });
+    fitting.unwrap_or(Form { bytes: file.plain, encoding: None })
+}
+
+/// Whether an encoding is named, and not with the weight zero.
+fn takes(asked: &HeaderMap, encoding: &str) -> bool {
+    listed(asked, &header::ACCEPT_ENCODING).any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding));
+        let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+        is_named && weight.is_none_or(|weight| weight.parse::<f32>().is_ok_and(|q| q > 0.0))
+    })
+}
+
+/// Whether the client has this form already.
+fn knows(asked: &HeaderMap, tag: &str) -> bool {
+    listed(asked, &header::IF_NONE_MATCH)
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+fn listed<'a>(asked: &'a HeaderMap, name: &header::HeaderName) -> impl Iterator<Item = &'a str> {
+    let lines = asked.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+/// `assets/index-Dk3v0a1b.js`, as the page's build names what it makes.
+fn is_named_by_content(path: &str) -> bool {
+    let name = path.strip_prefix("assets/").and_then(|name| name.split_once('.'));
+    let tail = name.and_then(|(stem, _)| {
+        let (rest, tail) = stem.split_at_checked(stem.len().checked_sub(DIGEST_LETTERS)?)?;
+        rest.ends_with('-').then_some(tail)
+    });
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    tail.is_some_and(|tail| tail.bytes().all(is_letter))
+}
+
+/// Said for all of them, as browsers are told not to guess.
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -73,10 +73,9 @@ impl Principal {
             name: "worker".to_owned(),
             role: Role::Operator,
             own_sessions: true,
-            since: Millis(0),
             is_local: false,
             is_worker: true,
-            revoked: CancellationToken::new(),
+            ..Self::local()
         }
     }
 

@@ -187,6 +187,7 @@ impl Tokens {
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }
             records.push(Record {
+                created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
                 browser: Some(browser.clone()),
                 ..Record::new(name.clone(), &browser.root, Role::Admin)

@@ -11,7 +11,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
 use sessions::places::Place;
-use sessions::session::SessionHandle;
 use wire::SessionId;
 
 use crate::attachments::Attachment;
@@ -51,7 +50,7 @@ pub(super) async fn enclosed(
     for id in ids {
         open(daemon, session, id).await?;
     }
-    let takes = capabilities(daemon, session).await?;
+    let takes = daemon.capabilities(session).await??;
     let files = &daemon.memory.attachments;
     let place = Some(files.in_memory.enter(&principal.name).await);
     let mut n_left = MAX_TOTAL_BYTES;
@@ -113,18 +112,6 @@ async fn block(
         }
         _ => link(attachment, path),
     })
-}
-
-/// What the agent takes; it is started if need be.
-async fn capabilities(daemon: &Daemon, session: SessionId) -> Result<AgentCapabilities, Problem> {
-    let ask = async |session: SessionHandle| {
-        if let Err(fault) = session.link().await? {
-            return Ok(Err(fault));
-        }
-        Ok(Ok(session.offer().await?))
-    };
-    let offer = daemon.desk.with(session, ask).await??;
-    Ok(offer.map(|offer| offer.capabilities).unwrap_or_default())
 }
 
 async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec<u8>>, Problem> {

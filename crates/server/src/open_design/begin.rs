@@ -217,14 +217,7 @@ impl Runs {
 
     /// Starts the session's agent, and says whether it takes images.
     async fn link(&self, session: SessionId) -> Result<Result<bool, Fault>, Problem> {
-        let linking = async |session: SessionHandle| {
-            if let Err(fault) = session.link().await? {
-                return Ok(Err(fault));
-            }
-            Ok(Ok(session.offer().await?))
-        };
-        let offer = self.daemon.desk.with(session, linking).await?;
-        Ok(offer.map(|offer| offer.is_some_and(|offer| offer.capabilities.image)))
+        Ok(self.daemon.capabilities(session).await?.map(|takes| takes.image))
     }
 }
 
