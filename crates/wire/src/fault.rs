@@ -5,11 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::{Category, RpcError};
 
 /// Something went wrong.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fault {
     #[serde(default)]
@@ -19,7 +21,6 @@ pub struct Fault {
     #[schema(required = true)]
     pub message: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub remedy: Option<String>,
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::Json;
 
@@ -66,6 +67,7 @@ impl fmt::Display for RpcId {
 }
 
 /// The `error` member of a response.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}{} ({code})", self.detail())]
 pub struct RpcError {
@@ -73,7 +75,6 @@ pub struct RpcError {
     pub code: i64,
     #[serde(default)]
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
 }
 

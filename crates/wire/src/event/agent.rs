@@ -1,11 +1,13 @@
 //! The agent's process, its commands, and what it says beside its updates.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::RawJson;
 
 /// The agent's process runs, and has the session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerStarted {
@@ -17,26 +19,23 @@ pub struct WorkerStarted {
     #[schema(required = true)]
     pub containment: String,
     /// The model that it begins with, if it says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub model: Option<String>,
 }
 
 /// The agent's process has ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerExited {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub signal: Option<i32>,
     /// Whether Switchyard ended it.
     #[schema(required = true)]
     pub stopped: bool,
     /// Why, if it was for a reason of Switchyard's own: `idle`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<String>,
     /// The last lines.
@@ -55,15 +54,14 @@ pub struct TerminalOutput {
 }
 
 /// That command has ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TerminalExited {
     #[schema(required = true)]
     pub terminal_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub exit_code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub signal: Option<String>,
     /// Not all that it printed is in the log.
@@ -91,13 +89,13 @@ pub struct AgentNotification<'a> {
 
 /// Nothing was heard for a while; nothing is stopped for it. Not while a question waits, and the time
 /// of an answered one does not count.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentQuiet {
     #[schema(required = true)]
     pub quiet_ms: u64,
     /// What the agent did last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waiting_for: Option<String>,
 }

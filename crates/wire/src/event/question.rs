@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::words::words;
 use crate::{CallId, RawJson};
 
 /// The agent asks whether it may do something.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequested<'a> {
@@ -18,7 +20,6 @@ pub struct PermissionRequested<'a> {
     #[schema(required = true)]
     pub ask: bool,
     /// The limit that this is about; then it is Switchyard that asks, whether to go on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub limit: Option<Limit>,
     /// The params of `session/request_permission`.
@@ -42,6 +43,7 @@ pub struct AskedQuestion<'a> {
 }
 
 /// The question was answered, or is not asked any more.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionResolved {
@@ -61,27 +63,24 @@ pub struct PermissionResolved {
     #[schema(required = true)]
     pub question: QuestionSummary,
     /// How long a person was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
 }
 
 /// What the agent was told.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RecordedOutcome {
     /// `selected` or `cancelled`.
     #[schema(required = true)]
     pub outcome: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub option_id: Option<String>,
     /// The option's kind, such as `allow_once`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub kind: Option<String>,
     /// The option's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
 }
@@ -103,6 +102,7 @@ pub struct ElicitationRequested<'a> {
 }
 
 /// The form was filled in, refused or withdrawn.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationResolved<'a> {
@@ -119,22 +119,20 @@ pub struct ElicitationResolved<'a> {
     #[schema(required = true)]
     pub question: QuestionSummary,
     /// How long a person was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
 }
 
 /// Who decided.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Decider {
     #[schema(required = true)]
     pub who: DecidedBy,
     /// The rule's name, the mode, or the client and how it is connected.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub rule: Option<RulePlace>,
 }
@@ -181,10 +179,10 @@ words! {
 }
 
 /// Where a rule stands.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RulePlace {
     /// Without one it was given with the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub file: Option<String>,
     /// The first is 1.
@@ -192,6 +190,7 @@ pub struct RulePlace {
 }
 
 /// What a question was about, short enough to be kept with its answer.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct QuestionSummary {
@@ -200,7 +199,6 @@ pub struct QuestionSummary {
     /// ACP's kind of the tool call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,12 +1,14 @@
 //! What happens to a session as a whole.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::RawJson;
 use crate::words::words;
 
 /// The first event of every log.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionCreated {
@@ -19,15 +21,12 @@ pub struct SessionCreated {
     #[schema(required = true)]
     pub cwd: String,
     /// The session that this one is a fork of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub forked_from: Option<String>,
     /// The last event of that session which this one has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub at: Option<u64>,
     /// Who made it, if that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub by: Option<String>,
 }
@@ -82,6 +81,7 @@ words! {
 pub struct SessionClosed {}
 
 /// Somebody set a mode, a model, an option or limits.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OptionSet<'a> {
     /// The request that set it: ACP's, or `_switchyard/set_limits`.
@@ -90,7 +90,6 @@ pub struct OptionSet<'a> {
     #[serde(borrow)]
     #[schema(value_type = Value)]
     pub params: RawJson<'a>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub by: Option<String>,
 }

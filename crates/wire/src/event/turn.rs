@@ -1,12 +1,14 @@
 //! Prompts, and the turns that they begin.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::words::words;
 use crate::{Category, Fault, RawJson};
 
 /// A prompt was accepted; it may have to wait for its turn.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptReceived<'a> {
@@ -18,11 +20,10 @@ pub struct PromptReceived<'a> {
     #[serde(borrow)]
     #[schema(value_type = Value)]
     pub prompt: RawJson<'a>,
-    #[serde(borrow, rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow, rename = "_meta")]
     #[schema(nullable = false, value_type = Option<Value>)]
     pub meta: Option<RawJson<'a>>,
     /// The name under which the client can ask for it again without its being done twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub client_request_id: Option<String>,
 }
@@ -55,33 +56,31 @@ words! {
 pub struct TurnStarted {}
 
 /// The one end of a turn.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TurnEnded<'a> {
     /// ACP's word, the agent's own, or `error`.
     #[schema(required = true, value_type = String)]
     pub stop_reason: StopReason,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<Fault>,
     /// The tokens of this turn; see [agents](agents.md#tokens-and-cost).
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     #[schema(value_type = Option<Value>, nullable = false)]
     pub usage: Option<RawJson<'a>>,
     /// What `usage` counts, if it is not the whole turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub usage_of: Option<UsageScope>,
     /// What this turn has cost, in US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cost_usd: Option<f64>,
     /// The agent's answer to `session/prompt`.
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     #[schema(value_type = Option<Value>, nullable = false)]
     pub result: Option<RawJson<'a>>,
     /// The error that was the agent's answer.
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     #[schema(value_type = Option<Value>, nullable = false)]
     pub agent_error: Option<RawJson<'a>>,
 }
@@ -112,7 +111,8 @@ impl TurnEnded<'_> {
 }
 
 /// How a turn went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Completed,
     Failed,
