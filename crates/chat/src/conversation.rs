@@ -25,12 +25,12 @@ use wire::{Event, Own, Seq, TurnId};
 pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
 pub(crate) use people::OwnActs;
-pub(crate) use projection::PlanEntry;
+pub(crate) use projection::{PlanStep, Status};
 pub(crate) use prompt::Waiting;
 pub(crate) use terminals::{Fate, Terminal};
 #[cfg(test)]
 pub(crate) use tool::n_made_ready;
-pub(crate) use tool::{Output, Shown, Status, Tool};
+pub(crate) use tool::{Output, Shown, Tool};
 pub(crate) use usage::Usage;
 
 use prose::Prose;
@@ -60,7 +60,7 @@ pub(crate) enum Part {
     Answer(Prose),
     Thought(Prose),
     Tool(Box<Tool>),
-    Plan(Vec<PlanEntry>),
+    Plan(Vec<PlanStep>),
     Note(Tone, String),
 }
 
@@ -148,9 +148,9 @@ impl Talk {
         Heard::New
     }
 
-    fn update(&mut self, name: &str, update: &Object<'_>) {
+    fn update(&mut self, name: &str, update: &Object<'_>, now: &Conversation) {
         match name {
-            "usage_update" => self.usage.update(update),
+            "usage_update" => self.usage.told(now.usage()),
             "available_commands_update" => {
                 let read = |node: Node<'_>| {
                     let one = node.object();
@@ -233,7 +233,7 @@ impl Talk {
     }
 
     fn planned(&mut self, now: &Conversation) {
-        let entry = |one: &PlanEntry| PlanEntry { content: line(&one.content, 500), ..one.clone() };
+        let entry = |one: &PlanStep| PlanStep { content: line(&one.content, 500), ..one.clone() };
         let entries = now.plan().iter().map(entry).take(MAX_PLAN).collect();
         let turn = now.event_turn();
         match self.plan.and_then(|index| self.items.get_mut(index)) {
@@ -360,7 +360,7 @@ impl Projection for Talk {
             Change::TurnEnded(end) => self.turn_ended(&end),
             Change::Own(own, notice) => self.own_event(&own, notice.as_ref(), now),
             Change::Update(name, update, notice) => {
-                self.update(name, &update);
+                self.update(name, &update, now);
                 self.notice(notice.as_ref(), now);
             }
             Change::CallBegan { .. } | Change::CallEnded(_) | Change::CallMedia(..) => {}

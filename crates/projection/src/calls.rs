@@ -7,6 +7,9 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use wire::{Json, Millis, TurnId};
 
 use super::content::{Block, blocks, parent_call};
@@ -14,13 +17,18 @@ use super::json::{Node, Object};
 use super::shell::command_line;
 
 /// How far a call has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = CallStatus)]
 pub enum Status {
+    #[default]
     Pending,
     InProgress,
     Completed,
     Failed,
     Cancelled,
+    /// Its turn ended, and nobody said what became of it.
+    Abandoned,
 }
 
 impl Status {
@@ -52,9 +60,12 @@ pub enum Output {
 }
 
 /// Where a call reads or writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = CallLocation)]
 pub struct Place {
     pub path: String,
+    #[schema(nullable = false)]
     pub line: Option<u64>,
 }
 
@@ -104,6 +115,15 @@ pub struct ToolCall {
 impl ToolCall {
     pub fn is_ended(&self) -> bool {
         self.status.is_some_and(Status::is_terminal)
+    }
+
+    /// How far it has come, as far as anybody has said it.
+    pub fn known_status(&self) -> Status {
+        match self.status {
+            Some(status) if status.is_terminal() => status,
+            _ if self.is_left_open => Status::Abandoned,
+            status => status.unwrap_or_default(),
+        }
     }
 
     /// Whether the agent may still be writing the input. Some agents open a call as

@@ -13,13 +13,13 @@ pub use change::Change;
 use wire::{Event, Fault, Millis, Seq, TurnId};
 
 use crate::calls::{CallKey, Calls, ToolCall};
-use crate::plan::PlanEntry;
+use crate::plan::PlanStep;
 use crate::prompts::Prompts;
 use crate::question::OpenQuestions;
 use crate::retold::Retold;
 use crate::terminals::Terminals;
 use crate::turn::{Turn, TurnEnd};
-use crate::usage::Context;
+use crate::usage::{Context, ConversationUsage};
 
 /// A session as its log has it, up to some event.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub struct Conversation {
     calls: Calls,
     terminals: Terminals,
     questions: OpenQuestions,
-    plan: Vec<PlanEntry>,
+    plan: Vec<PlanStep>,
     context: Context,
     retold: Retold,
     /// The last piece of the answer.
@@ -145,13 +145,13 @@ impl Conversation {
         &self.terminals
     }
 
-    pub fn plan(&self) -> &[PlanEntry] {
+    pub fn plan(&self) -> &[PlanStep] {
         &self.plan
     }
 
-    /// How many tokens the model can see at once.
-    pub fn context_window(&self) -> Option<u64> {
-        self.context.window
+    /// What the session has used so far, as its agent tells it.
+    pub fn usage(&self) -> &ConversationUsage {
+        &self.context.usage
     }
 
     /// About how many bytes are kept while no turn runs.

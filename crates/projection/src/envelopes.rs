@@ -9,7 +9,7 @@ mod subagents;
 mod tools;
 mod types;
 
-pub use types::{Envelope, EnvelopeUsage, Ev, Role, TurnStatus};
+pub use types::{Envelope, EnvelopeUsage, Ev, Role};
 
 use wire::{CallId, Fault, Own, Seq, TurnId};
 
@@ -31,37 +31,46 @@ pub struct Envelopes {
     seq: Seq,
     n_of_event: u64,
     subagents: Subagents,
+    /// What the change at hand gives; empty in between.
+    out: Vec<Envelope>,
 }
 
 impl Projection for Envelopes {
     type Out = Vec<Envelope>;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Vec<Envelope>) {
+        self.change(change, now);
+        out.append(&mut self.out);
+    }
+}
+
+impl Envelopes {
+    fn change(&mut self, change: Change<'_>, now: &Conversation) {
         match change {
-            Change::Prompt(said) => self.prompt(&said, now, out),
-            Change::TurnStarted => self.start_turn(now, out),
+            Change::Prompt(said) => self.prompt(&said, now),
+            Change::TurnStarted => self.start_turn(now),
             Change::Answer { text, parent } => {
-                self.say(parent, Ev::Text { text, thinking: false }, now, out);
+                self.say(parent, Ev::Text { text, thinking: false }, now);
             }
             Change::AnswerBlock { block, parent } => {
                 if let Some(ev) = block_ev(&block).or_else(|| media_ev(&block)) {
-                    self.say(parent, ev, now, out);
+                    self.say(parent, ev, now);
                 }
             }
             Change::Thought { text, parent } => {
-                self.say(parent, Ev::Text { text, thinking: true }, now, out);
+                self.say(parent, Ev::Text { text, thinking: true }, now);
             }
-            Change::CallSeen { call, .. } => self.call_seen(now.call(call), now, out),
-            Change::CallBegan { call, .. } => self.start_call(now.call(call), now, out),
-            Change::CallMedia(call, block) => self.call_media(now.call(call), &block, now, out),
-            Change::CallEnded(call) => self.end_call(now.call(call), now, out),
-            Change::CallLeftOpen { call, .. } => self.leave_call(now.call(call), now, out),
-            Change::Planned { .. } => self.plan(now, out),
-            Change::Failed { fault, .. } if self.active.is_some() => self.error(&fault, now, out),
-            Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, now, out),
+            Change::CallSeen { call, .. } => self.call_seen(now.call(call), now),
+            Change::CallBegan { call, .. } => self.start_call(now.call(call), now),
+            Change::CallMedia(call, block) => self.call_media(now.call(call), &block, now),
+            Change::CallEnded(call) => self.end_call(now.call(call), now),
+            Change::CallLeftOpen { call, .. } => self.leave_call(now.call(call), now),
+            Change::Planned { .. } => self.plan(now),
+            Change::Failed { fault, .. } if self.active.is_some() => self.error(&fault, now),
+            Change::TurnEnded(end) if end.has_begun => self.end_turn(*end, now),
             Change::Own(own, _) => {
                 if let Own::LimitReached(reached) = *own {
-                    self.remark(format!("Paused: {}", limit_words(&reached)), now, out);
+                    self.remark(format!("Paused: {}", limit_words(&reached)), now);
                 }
             }
             Change::Asked(_)
@@ -71,9 +80,7 @@ impl Projection for Envelopes {
             | Change::Update(..) => {}
         }
     }
-}
 
-impl Envelopes {
     /// `session` makes the ids of this log differ from those of any other.
     pub fn new(session: impl Into<String>) -> Self {
         Self {
@@ -83,58 +90,59 @@ impl Envelopes {
             seq: Seq(0),
             n_of_event: 0,
             subagents: Subagents::default(),
+            out: Vec::new(),
         }
     }
 
-    fn prompt(&mut self, said: &Said, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn prompt(&mut self, said: &Said, now: &Conversation) {
         for ev in said.blocks().iter().filter_map(block_ev) {
-            self.push(Role::User, said.turn, ev, now, out);
+            self.push(Role::User, said.turn, ev, now);
         }
     }
 
     /// What the agent says, or the sub-agent that works for a call of its.
-    fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation, out: &mut Vec<Envelope>) {
-        let subagent = parent.map(|parent| self.subagent_of(now.event_turn(), &parent, now, out));
-        self.push_from(subagent, self.turn_of(now), ev, now, out);
+    fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation) {
+        let subagent = parent.map(|parent| self.subagent_of(now.event_turn(), &parent, now));
+        self.push_from(subagent, self.turn_of(now), ev, now);
     }
 
-    fn remark(&mut self, text: String, now: &Conversation, out: &mut Vec<Envelope>) {
-        self.push(Role::Agent, self.turn_of(now), Ev::Service { text }, now, out);
+    fn remark(&mut self, text: String, now: &Conversation) {
+        self.push(Role::Agent, self.turn_of(now), Ev::Service { text }, now);
     }
 
-    fn start_turn(&mut self, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn start_turn(&mut self, now: &Conversation) {
         let Some(Turn { id, started, .. }) = now.turn() else { return };
         let derived =
             || TurnId::derived(&[self.session.as_bytes(), b"turn", &started.0.to_be_bytes()]);
         let turn = id.unwrap_or_else(derived);
         self.active = Some(turn);
-        self.push(Role::Agent, Some(turn), Ev::TurnStart {}, now, out);
+        self.push(Role::Agent, Some(turn), Ev::TurnStart {}, now);
     }
 
-    fn end_turn(&mut self, end: TurnEnd, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn end_turn(&mut self, end: TurnEnd, now: &Conversation) {
         let turn = self.active.take();
-        self.stop_subagents(now, out);
-        let (status, stop_reason) = (TurnStatus::from(end.outcome), end.stop_reason());
-        self.push(Role::Agent, turn, Ev::TurnEnd { status, stop_reason }, now, out);
-        if let Some(envelope) = out.last_mut() {
-            let window = now.context_window();
+        self.stop_subagents(now);
+        let (status, stop_reason) = (end.outcome, end.stop_reason());
+        self.push(Role::Agent, turn, Ev::TurnEnd { status, stop_reason }, now);
+        if let Some(envelope) = self.out.last_mut() {
+            let window = now.usage().window();
             envelope.usage = end.usage.map(|usage| EnvelopeUsage::of(&usage, window));
         }
     }
 
-    fn plan(&mut self, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn plan(&mut self, now: &Conversation) {
         let lines = now.plan().iter();
         let lines = lines.map(|entry| format!("{} {}", entry.mark(), entry.content));
         let text = std::iter::once("Plan".to_owned()).chain(lines).collect::<Vec<_>>().join("\n");
-        self.remark(text, now, out);
+        self.remark(text, now);
     }
 
-    fn error(&mut self, fault: &Fault, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn error(&mut self, fault: &Fault, now: &Conversation) {
         let text = match &fault.remedy {
             Some(remedy) => format!("Error: {}\n{remedy}", fault.message),
             None => format!("Error: {}", fault.message),
         };
-        self.remark(text, now, out);
+        self.remark(text, now);
     }
 
     /// Pushes what the agent says or does, or one of its sub-agents.
@@ -144,22 +152,14 @@ impl Envelopes {
         turn: Option<TurnId>,
         ev: Ev,
         now: &Conversation,
-        out: &mut Vec<Envelope>,
     ) {
-        self.push(Role::Agent, turn, ev, now, out);
-        if let Some(envelope) = out.last_mut() {
+        self.push(Role::Agent, turn, ev, now);
+        if let Some(envelope) = self.out.last_mut() {
             envelope.subagent = subagent;
         }
     }
 
-    fn push(
-        &mut self,
-        role: Role,
-        turn: Option<TurnId>,
-        ev: Ev,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    fn push(&mut self, role: Role, turn: Option<TurnId>, ev: Ev, now: &Conversation) {
         if std::mem::replace(&mut self.seq, now.seq()) != now.seq() {
             self.n_of_event = 0;
         }
@@ -168,7 +168,7 @@ impl Envelopes {
         self.last_time = self.last_time.max(now.at().0);
         let id = CallId::derived(&[self.session.as_bytes(), &seq, &index]);
         let time = self.last_time;
-        out.push(Envelope { id, time, role, turn, usage: None, subagent: None, ev });
+        self.out.push(Envelope { id, time, role, turn, usage: None, subagent: None, ev });
     }
 
     fn turn_of(&self, now: &Conversation) -> Option<TurnId> {

@@ -16,17 +16,17 @@ use wire::{CallId, Json, Own, Seq, TurnId};
 use crate::calls::CallKey;
 use crate::conversation::{Change, Conversation, Projection};
 use crate::json::{Node, Object};
+use crate::notice::{Notice, Tone, Weight};
 use crate::prompts::{Said, Source};
 use crate::turn::{TurnEnd, Why};
-use crate::{notice, plan};
 use calls::Card;
 use questions::Open;
 
+pub use crate::usage::{ConversationCost, ConversationUsage};
 pub use types::{
-    CallLocation, CallStatus, CommandExit, ConversationChange, ConversationChanges,
-    ConversationCost, ConversationItem, ConversationPart, ConversationState, ConversationUsage,
-    EndError, EndItem, NoticeItem, NoticeTone, PlanStep, QuestionForm, QuestionItem,
-    QuestionOption, QueuedPrompt, Resolution, RunningTurn, SlashCommand, TerminalChange, ToolItem,
+    CommandExit, ConversationChange, ConversationChanges, ConversationItem, ConversationPart,
+    ConversationState, EndError, EndItem, NoticeItem, QuestionForm, QuestionItem, QuestionOption,
+    QueuedPrompt, Resolution, RunningTurn, SlashCommand, TerminalChange, ToolItem,
 };
 
 /// Slash commands; more than anybody offers.
@@ -46,7 +46,8 @@ pub struct Items {
     /// The prompt that was told, and whose turn begins now.
     next: Option<QueuedPrompt>,
     running: Option<RunningTurn>,
-    usage: ConversationUsage,
+    /// What the change at hand gives; empty in between.
+    out: Out,
 }
 
 /// The last item, where what comes next may belong to it.
@@ -54,11 +55,18 @@ pub struct Items {
 enum Last {
     #[default]
     Other,
-    Answer(String, Option<TurnId>),
-    Thought(String, Option<TurnId>),
-    Stderr(String, Option<TurnId>),
+    /// What came piece by piece, by its item's key.
+    Streamed(Stream, Option<TurnId>, String),
     /// What an agent says for the user.
     Said(Box<ConversationItem>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Answer,
+    Thought,
+    /// A line a piece.
+    Stderr,
 }
 
 type Out = Vec<ConversationChange>;
@@ -67,42 +75,44 @@ impl Projection for Items {
     type Out = Out;
 
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Out) {
+        self.change(change, now);
+        out.append(&mut self.out);
+    }
+}
+
+impl Items {
+    fn change(&mut self, change: Change<'_>, now: &Conversation) {
         match change {
-            Change::Prompt(said) => self.prompt(said, now, out),
-            Change::TurnStarted => self.turn_started(now, out),
-            Change::Answer { text, .. } => self.answer(text, now, out),
+            Change::Prompt(said) => self.prompt(said, now),
+            Change::TurnStarted => self.turn_started(now),
+            Change::Answer { text, .. } => self.stream(Stream::Answer, text, now),
             Change::AnswerBlock { block, .. } => {
-                self.push(ConversationPart::Content { block: block.node.to_json() }, now, out);
+                self.push(ConversationPart::Content { block: block.node.to_json() }, now);
             }
-            Change::Thought { text, .. } => self.thought(text, now, out),
-            Change::CallSeen { call, fields } => self.call_seen(call, &fields, now, out),
-            Change::CallEnded(call) => self.call_ended(call, now, out),
-            Change::CallLeftOpen { call, .. } => self.call_left_open(call, now, out),
-            Change::Planned { .. } => self.planned(now, out),
-            Change::Asked(question) => self.asked(&question, now, out),
-            Change::Decided(decision) => self.decided(&decision, now, out),
+            Change::Thought { text, .. } => self.stream(Stream::Thought, text, now),
+            Change::CallSeen { call, fields } => self.call_seen(call, &fields, now),
+            Change::CallEnded(call) => self.call_ended(call, now),
+            Change::CallLeftOpen { call, .. } => self.call_left_open(call, now),
+            Change::Planned { .. } => self.planned(now),
+            Change::Asked(question) => self.asked(&question, now),
+            Change::Decided(decision) => self.decided(&decision, now),
             Change::Failed { fault, is_end: false, .. } => {
                 let title = match fault.message.as_str() {
                     "" => "something went wrong",
                     message => message,
                 };
-                let notice = NoticeItem {
-                    tone: NoticeTone::Error,
-                    detail: fault.remedy,
-                    ..NoticeItem::of(title)
-                };
-                self.push(ConversationPart::Notice(notice), now, out);
+                let notice =
+                    NoticeItem { tone: Tone::Error, detail: fault.remedy, ..NoticeItem::of(title) };
+                self.push(ConversationPart::Notice(notice), now);
             }
-            Change::TurnEnded(end) => self.turn_ended(*end, now, out),
-            Change::Own(own, told) => self.own_event(&own, told, now, out),
-            Change::Update(name, update, told) => self.update(name, &update, told, now, out),
+            Change::TurnEnded(end) => self.turn_ended(*end, now),
+            Change::Own(own, told) => self.own_event(&own, told, now),
+            Change::Update(name, update, told) => self.update(name, &update, told, now),
             // Told with the end, or with the call's content.
             Change::Failed { .. } | Change::CallBegan { .. } | Change::CallMedia(..) => {}
         }
     }
-}
 
-impl Items {
     /// About how many bytes it keeps.
     pub(crate) fn weight(&self) -> usize {
         let prompts = self.queue.iter().chain(&self.next).flat_map(|prompt| &prompt.blocks);
@@ -111,12 +121,7 @@ impl Items {
         self.cards.len() * std::mem::size_of::<Card>() + n_items * (4 << 10) + texts
     }
 
-    fn push(
-        &mut self,
-        part: ConversationPart,
-        now: &Conversation,
-        out: &mut Out,
-    ) -> ConversationItem {
+    fn push(&mut self, part: ConversationPart, now: &Conversation) -> ConversationItem {
         if std::mem::replace(&mut self.seq, now.seq()) != now.seq() {
             self.n_of_event = 0;
         }
@@ -129,11 +134,11 @@ impl Items {
         let turn = now.event_turn().map(|turn| turn.to_string());
         let item = ConversationItem { key, seq, time: now.at().0, turn, part };
         self.last = Last::Other;
-        out.push(ConversationChange::Item { item: item.clone() });
+        self.out.push(ConversationChange::Item { item: item.clone() });
         item
     }
 
-    fn prompt(&mut self, said: Said, now: &Conversation, out: &mut Out) {
+    fn prompt(&mut self, said: Said, now: &Conversation) {
         let Said { turn, by, seq, at, source } = said;
         match (source, std::mem::take(&mut self.last)) {
             (Source::Prompt(blocks), _) => {
@@ -141,7 +146,7 @@ impl Items {
                 let turn = turn.map(|turn| turn.to_string());
                 let (key, seq) = (format!("p{}", seq.0), seq.0);
                 let item = ConversationItem { key, seq, time: at.0, turn, part };
-                out.push(ConversationChange::Item { item });
+                self.out.push(ConversationChange::Item { item });
             }
             (Source::Agent(params), last) => {
                 let content = Node::of(&params).object().object("update").get("content");
@@ -150,58 +155,29 @@ impl Items {
                     if let ConversationPart::Prompt { blocks, .. } = &mut item.part {
                         blocks.extend(new);
                     }
-                    out.push(ConversationChange::Replace { item: (*item).clone() });
+                    self.out.push(ConversationChange::Replace { item: (*item).clone() });
                     self.last = Last::Said(item);
                 } else {
                     let part =
                         ConversationPart::Prompt { by: None, blocks: new.into_iter().collect() };
-                    self.last = Last::Said(Box::new(self.push(part, now, out)));
+                    self.last = Last::Said(Box::new(self.push(part, now)));
                 }
             }
         }
     }
 
-    fn answer(&mut self, text: String, now: &Conversation, out: &mut Out) {
-        match &self.last {
-            Last::Answer(key, turn) if *turn == now.event_turn() => {
-                out.push(ConversationChange::Append { key: key.clone(), text });
-            }
-            _ => {
-                let item = self.push(ConversationPart::Answer { text }, now, out);
-                self.last = Last::Answer(item.key, now.event_turn());
-            }
-        }
-    }
-
-    fn thought(&mut self, text: String, now: &Conversation, out: &mut Out) {
-        match &self.last {
-            Last::Thought(key, turn) if *turn == now.event_turn() => {
-                out.push(ConversationChange::Append { key: key.clone(), text });
-            }
-            _ => {
-                let item = self.push(ConversationPart::Thought { text }, now, out);
-                self.last = Last::Thought(item.key, now.event_turn());
-            }
-        }
-    }
-
-    fn planned(&mut self, now: &Conversation, out: &mut Out) {
-        let step = |entry: &plan::PlanEntry| PlanStep {
-            content: entry.content.clone(),
-            status: entry.status.clone(),
-            priority: entry.priority.clone(),
-        };
-        let part = ConversationPart::Plan { entries: now.plan().iter().map(step).collect() };
+    fn planned(&mut self, now: &Conversation) {
+        let part = ConversationPart::Plan { entries: now.plan().to_vec() };
         match &mut self.plan {
             Some(item) => {
                 item.part = part;
-                out.push(ConversationChange::Replace { item: item.clone() });
+                self.out.push(ConversationChange::Replace { item: item.clone() });
             }
-            None => self.plan = Some(self.push(part, now, out)),
+            None => self.plan = Some(self.push(part, now)),
         }
     }
 
-    fn turn_started(&mut self, now: &Conversation, out: &mut Out) {
+    fn turn_started(&mut self, now: &Conversation) {
         // What was planned in a turn before says nothing about this one.
         (self.plan, self.next) = (None, None);
         let turn = now.event_turn().map(|turn| turn.to_string()).unwrap_or_default();
@@ -210,16 +186,12 @@ impl Items {
         let queue = (self.queue.len() != n_before).then(|| self.queue.clone());
         self.running = Some(RunningTurn { turn, since: now.at().0, is_cancelling: false });
         let running = Some(self.running.clone());
-        out.push(ConversationChange::State(ConversationState {
-            running,
-            queue,
-            ..ConversationState::default()
-        }));
+        self.tell_state(ConversationState { running, queue, ..ConversationState::default() });
     }
 
-    fn turn_ended(&mut self, end: TurnEnd, now: &Conversation, out: &mut Out) {
+    fn turn_ended(&mut self, end: TurnEnd, now: &Conversation) {
         if end.was_interrupted() {
-            out.push(ConversationChange::TerminalsLost {});
+            self.out.push(ConversationChange::TerminalsLost {});
         }
         let stop_reason = end.stop_reason().unwrap_or_else(|| "lost".to_owned());
         let is_said = end.is_said;
@@ -239,29 +211,22 @@ impl Items {
                 took_ms: end.took_ms,
                 error,
             }));
-            self.push(part, now, out);
+            self.push(part, now);
         }
         if now.turn().is_none() && self.running.take().is_some() {
-            out.push(ConversationChange::State(ConversationState {
+            self.tell_state(ConversationState {
                 running: Some(None),
                 ..ConversationState::default()
-            }));
+            });
         }
     }
 
-    fn own_event(
-        &mut self,
-        own: &Own<'_>,
-        told: Option<notice::Notice>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
-        let mut told =
-            told.filter(|told| told.weight >= notice::Weight::Detail).map(NoticeItem::from);
+    fn own_event(&mut self, own: &Own<'_>, told: Option<Notice>, now: &Conversation) {
+        let mut told = told.filter(|told| told.weight >= Weight::Detail).map(NoticeItem::from);
         match own {
-            Own::PromptReceived(received) => return self.prompt_received(received, now, out),
+            Own::PromptReceived(received) => return self.prompt_received(received, now),
             Own::PromptDropped(_) => {
-                let words = self.unqueue(now, out);
+                let words = self.unqueue(now);
                 if let Some(told) = &mut told {
                     told.words = words;
                 }
@@ -270,35 +235,34 @@ impl Items {
                 if let Some(running) = &mut self.running {
                     running.is_cancelling = true;
                     let running = Some(Some(running.clone()));
-                    out.push(ConversationChange::State(ConversationState {
-                        running,
-                        ..ConversationState::default()
-                    }));
+                    self.tell_state(ConversationState { running, ..ConversationState::default() });
                 }
             }
             // The worker before may have gone in a crash that nobody could log.
             Own::WorkerStarted(_) | Own::WorkerExited(_) => {
-                out.push(ConversationChange::TerminalsLost {});
-                new_settings(out);
+                self.out.push(ConversationChange::TerminalsLost {});
+                self.new_settings();
             }
-            Own::SessionResumed(_) | Own::OptionSet(_) => new_settings(out),
+            Own::SessionResumed(_) | Own::OptionSet(_) => self.new_settings(),
             Own::TerminalOutput(TerminalOutput { terminal_id, data }) => {
                 let (id, text) = (terminal_id.clone(), data.clone());
                 let printed = TerminalChange { id, text, ..TerminalChange::default() };
-                return out.push(ConversationChange::Terminal(printed));
+                return self.out.push(ConversationChange::Terminal(printed));
             }
-            Own::TerminalExited(exited) => return out.push(exit(exited)),
-            Own::AgentStderr(stderr) => return self.stderr(&stderr.text, now, out),
+            Own::TerminalExited(exited) => return self.out.push(exit(exited)),
+            Own::AgentStderr(stderr) => {
+                return self.stream(Stream::Stderr, stderr.text.clone(), now);
+            }
             Own::AgentNotification(sent) => {
                 let more = Some(pretty(sent.params.as_str()));
                 told = told.map(|told| NoticeItem { more, ..told });
             }
-            Own::ElicitationRequested(asked) => return self.asked_form(asked, now, out),
-            Own::ElicitationResolved(resolved) => return self.answered_form(resolved, now, out),
+            Own::ElicitationRequested(asked) => return self.asked_form(asked, now),
+            Own::ElicitationResolved(resolved) => return self.answered_form(resolved, now),
             _ => {}
         }
         if let Some(told) = told {
-            self.push(ConversationPart::Notice(told), now, out);
+            self.push(ConversationPart::Notice(told), now);
         }
     }
 
@@ -306,42 +270,33 @@ impl Items {
         &mut self,
         name: &str,
         update: &Object<'_>,
-        told: Option<notice::Notice>,
+        told: Option<Notice>,
         now: &Conversation,
-        out: &mut Out,
     ) {
         let mut state = ConversationState::default();
         match name {
-            "usage_update" => {
-                self.usage.update(update);
-                state.usage = Some(self.usage.clone());
-            }
+            "usage_update" => state.usage = Some(now.usage().clone()),
             "available_commands_update" => state.commands = Some(commands(update)),
             "current_mode_update" | "config_option_update" => state.has_new_settings = true,
             "session_info_update" => {
                 state.title = update.text("title").map(std::borrow::Cow::into_owned);
             }
             _ => {
-                let told = told.filter(|told| told.weight >= notice::Weight::Detail);
+                let told = told.filter(|told| told.weight >= Weight::Detail);
                 if let Some(mut told) = told {
-                    if told.weight == notice::Weight::Detail {
+                    if told.weight == Weight::Detail {
                         // Something of a newer agent: nobody knows what it means.
                         told.more = Some(update.pretty());
                     }
-                    self.push(ConversationPart::Notice(told.into()), now, out);
+                    self.push(ConversationPart::Notice(told.into()), now);
                 }
                 return;
             }
         }
-        out.push(ConversationChange::State(state));
+        self.tell_state(state);
     }
 
-    fn prompt_received(
-        &mut self,
-        received: &PromptReceived<'_>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
+    fn prompt_received(&mut self, received: &PromptReceived<'_>, now: &Conversation) {
         let seq = now.seq().0;
         let turn = now.event_turn().map_or_else(|| format!("e{seq}"), |turn| turn.to_string());
         let blocks = Node::of(received.prompt).items().into_iter().map(Node::to_json).collect();
@@ -352,17 +307,17 @@ impl Items {
             self.next = Some(prompt);
         } else {
             self.queue.push(prompt);
-            self.tell_queue(out);
+            self.tell_queue();
         }
     }
 
     /// What a prompt that waits no more said.
-    fn unqueue(&mut self, now: &Conversation, out: &mut Out) -> Option<String> {
+    fn unqueue(&mut self, now: &Conversation) -> Option<String> {
         let turn = now.event_turn()?.to_string();
         let queued = match self.queue.iter().position(|queued| queued.turn == turn) {
             Some(place) => {
                 let queued = self.queue.remove(place);
-                self.tell_queue(out);
+                self.tell_queue();
                 queued
             }
             None => self.next.take().filter(|next| next.turn == turn)?,
@@ -371,34 +326,43 @@ impl Items {
         Some(queued.blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n"))
     }
 
-    fn tell_queue(&self, out: &mut Out) {
+    fn tell_queue(&mut self) {
         let queue = Some(self.queue.clone());
-        out.push(ConversationChange::State(ConversationState {
-            queue,
-            ..ConversationState::default()
-        }));
+        self.tell_state(ConversationState { queue, ..ConversationState::default() });
     }
 
-    /// Lines that follow each other are one notice.
-    fn stderr(&mut self, line: &str, now: &Conversation, out: &mut Out) {
+    fn new_settings(&mut self) {
+        let has_new_settings = true;
+        self.tell_state(ConversationState { has_new_settings, ..ConversationState::default() });
+    }
+
+    fn tell_state(&mut self, state: ConversationState) {
+        self.out.push(ConversationChange::State(state));
+    }
+
+    /// More of what came last, if that is of the same stream; or else the beginning of an item.
+    fn stream(&mut self, stream: Stream, text: String, now: &Conversation) {
+        let turn = now.event_turn();
         match &self.last {
-            Last::Stderr(key, turn) if *turn == now.event_turn() => {
-                let (key, text) = (key.clone(), format!("\n{line}"));
-                out.push(ConversationChange::Append { key, text });
+            Last::Streamed(last, of, key) if (*last, *of) == (stream, turn) => {
+                let key = key.clone();
+                let text = if stream == Stream::Stderr { format!("\n{text}") } else { text };
+                self.out.push(ConversationChange::Append { key, text });
             }
             _ => {
-                let more = Some(line.to_owned());
-                let notice = NoticeItem { more, ..NoticeItem::of("diagnostics of the agent") };
-                let item = self.push(ConversationPart::Notice(notice), now, out);
-                self.last = Last::Stderr(item.key, now.event_turn());
+                let part = match stream {
+                    Stream::Answer => ConversationPart::Answer { text },
+                    Stream::Thought => ConversationPart::Thought { text },
+                    Stream::Stderr => {
+                        let notice = NoticeItem::of("diagnostics of the agent");
+                        ConversationPart::Notice(NoticeItem { more: Some(text), ..notice })
+                    }
+                };
+                let item = self.push(part, now);
+                self.last = Last::Streamed(stream, turn, item.key);
             }
         }
     }
-}
-
-fn new_settings(out: &mut Out) {
-    let state = ConversationState { has_new_settings: true, ..ConversationState::default() };
-    out.push(ConversationChange::State(state));
 }
 
 fn exit(exited: &TerminalExited) -> ConversationChange {
@@ -430,27 +394,10 @@ fn pretty(json: &str) -> String {
     pretty.unwrap_or_else(|_| json.to_owned())
 }
 
-impl ConversationUsage {
-    fn update(&mut self, update: &Object<'_>) {
-        self.used = update.count("used").or(self.used);
-        self.size = update.count("size").or(self.size);
-        let cost = update.object("cost");
-        if let Some(amount) = cost.get("amount").and_then(Node::number) {
-            let told = self.cost.as_ref().map_or(0.0, |cost| cost.amount);
-            // Less than before: the agent began to count anew.
-            if amount < told {
-                self.cost_before += told;
-            }
-            let currency = cost.text("currency").map_or_else(|| "USD".into(), Into::into);
-            self.cost = Some(ConversationCost { amount, currency });
-        }
-    }
-}
-
 impl NoticeItem {
     fn of(title: &str) -> Self {
         Self {
-            tone: NoticeTone::Info,
+            tone: Tone::Info,
             title: title.to_owned(),
             detail: None,
             by: None,
@@ -460,14 +407,9 @@ impl NoticeItem {
     }
 }
 
-impl From<notice::Notice> for NoticeItem {
-    fn from(told: notice::Notice) -> Self {
-        let tone = match told.tone {
-            notice::Tone::Info => NoticeTone::Info,
-            notice::Tone::Warning => NoticeTone::Warning,
-            notice::Tone::Error => NoticeTone::Error,
-        };
-        let notice::Notice { text, by, more, .. } = told;
+impl From<Notice> for NoticeItem {
+    fn from(told: Notice) -> Self {
+        let Notice { tone, text, by, more, .. } = told;
         Self { tone, title: text, detail: None, by, more, words: None }
     }
 }

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::{Json, RawJson};
 
@@ -33,7 +33,8 @@ impl<'a> Node<'a> {
         if !self.is_list() {
             return Vec::new();
         }
-        self.read().map(|Items(items)| items).unwrap_or_default()
+        let items: Vec<&RawValue> = self.read().unwrap_or_default();
+        items.into_iter().map(|item| Node(item.get())).collect()
     }
 
     /// A string. Half of a surrogate pair, which JavaScript leaves behind when it cuts
@@ -137,7 +138,6 @@ impl<'a> Object<'a> {
     }
 }
 
-struct Items<'a>(Vec<Node<'a>>);
 struct LossyText<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Object<'de> {
@@ -159,28 +159,6 @@ impl<'de> Deserialize<'de> for Object<'de> {
             }
         }
         deserializer.deserialize_map(Members)
-    }
-}
-
-impl<'de> Deserialize<'de> for Items<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Items<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items<'de>, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element::<&RawValue>()? {
-                    items.push(Node(item.get()));
-                }
-                Ok(Items(items))
-            }
-        }
-        deserializer.deserialize_seq(List)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What is told beside the conversation, in words: of the agent's process, of the session, of what
 //! somebody did to it. The same words in every view that people read.
 
+use serde::Serialize;
+use utoipa::ToSchema;
 use wire::Own;
 use wire::event::{
     AgentQuiet, CancelRung, CancelStep, DropReason, LimitRaised, LogRecovered, OptionSet,
@@ -22,7 +24,9 @@ pub struct Notice {
     pub more: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = NoticeTone)]
 pub enum Tone {
     Info,
     Warning,

@@ -1,16 +1,22 @@
 //! What an agent means to do, step by step.
 
+use serde::Serialize;
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
+
 use crate::json::{Node, Object};
 
 /// One line of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanEntry {
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PlanStep {
     pub content: String,
     pub status: String,
+    #[schema(nullable = false)]
     pub priority: Option<String>,
 }
 
-impl PlanEntry {
+impl PlanStep {
     pub fn mark(&self) -> &'static str {
         match self.status.as_str() {
             "completed" => "[x]",
@@ -22,7 +28,7 @@ impl PlanEntry {
 }
 
 /// The entries of a `plan` (or of the draft `plan_update`, which has them one level down).
-pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanEntry> {
+pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanStep> {
     let mut entries = update.items("entries");
     if entries.is_empty() {
         entries = update.object("plan").items("entries");
@@ -32,17 +38,17 @@ pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanEntry> {
         let content = entry.words("content")?.into_owned();
         let priority = entry.words("priority").map(std::borrow::Cow::into_owned);
         let status = entry.text("status").unwrap_or_default().into_owned();
-        Some(PlanEntry { content, status, priority })
+        Some(PlanStep { content, status, priority })
     };
     entries.into_iter().filter_map(read).collect()
 }
 
 /// What is worth a word of a plan that changed: all of another plan, and of one that goes a step
 /// further what is not as it was, since the rest has been read.
-pub(crate) fn steps(before: &[PlanEntry], now: &[PlanEntry]) -> Vec<PlanEntry> {
+pub(crate) fn steps(before: &[PlanStep], now: &[PlanStep]) -> Vec<PlanStep> {
     let is_same = before.len() == now.len()
         && before.iter().zip(now).all(|(before, now)| before.content == now.content);
-    let is_new = |(before, now): &(&PlanEntry, &PlanEntry)| before != now;
+    let is_new = |(before, now): &(&PlanStep, &PlanStep)| before != now;
     match is_same {
         true => before.iter().zip(now).filter(is_new).map(|(_, now)| now.clone()).collect(),
         false => now.to_vec(),

@@ -20,7 +20,7 @@ use super::calls::CallKey;
 use super::content::Block;
 use super::conversation::{Change, Conversation, Projection};
 use super::notice::Notice;
-use super::plan::PlanEntry;
+use super::plan::PlanStep;
 use super::prompts::Said;
 use page::{Page, Part};
 use wire::text::sanitize_line;
@@ -100,7 +100,7 @@ impl Text {
         }
     }
 
-    fn plan(&mut self, steps: &[PlanEntry], out: &mut String) {
+    fn plan(&mut self, steps: &[PlanStep], out: &mut String) {
         self.page.line(page::STRONG, "Plan", out);
         for entry in steps {
             let style = match entry.mark() {

@@ -4,6 +4,8 @@
 //! number that no agent gave stays unknown; it is never taken for zero.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 
 use wire::RawJson;
 use wire::event::{Limit, LimitReached, TurnEnded};
@@ -11,19 +13,14 @@ use wire::event::{Limit, LimitReached, TurnEnded};
 use super::json::{Node, Object};
 
 /// The tokens of one turn, named as the UI vocabulary names them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_read_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
 }
 
@@ -91,41 +88,78 @@ impl Usage {
     }
 }
 
-/// What a session has used so far, from `usage_update`.
+/// What the session has used, as its agent tells it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationUsage {
+    /// Tokens that the model sees now.
+    #[schema(nullable = false)]
+    pub used: Option<u64>,
+    /// Tokens that it can see.
+    #[schema(nullable = false)]
+    pub size: Option<u64>,
+    #[schema(nullable = false)]
+    pub cost: Option<ConversationCost>,
+    /// What was told before the agent began to count anew.
+    pub cost_before: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ConversationCost {
+    pub amount: f64,
+    pub currency: String,
+}
+
+/// What a session has used so far, and what of that before the running turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Context {
-    /// How many tokens the model can see at once.
-    pub(crate) window: Option<u64>,
-    /// Cost of the whole session up to now, in US dollars.
-    cost_usd: Option<f64>,
+    pub(crate) usage: ConversationUsage,
     cost_at_turn_start: f64,
 }
 
 impl Context {
-    pub(crate) fn update(&mut self, update: &Object<'_>) {
-        if let Some(size) = update.count("size").filter(|size| *size > 0) {
-            self.window = Some(size);
-        }
-        let cost = update.object("cost");
-        let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
-        if let Some(amount) = cost.get("amount").and_then(Node::number)
-            && is_usd
-        {
-            self.cost_usd = Some(amount);
-        }
-    }
-
     pub(crate) fn start_turn(&mut self) {
-        self.cost_at_turn_start = self.cost_usd.unwrap_or_default();
+        self.cost_at_turn_start = self.usage.cost_usd().unwrap_or_default();
     }
 
     /// What the running turn has cost. Agents report the sum of the session, so this is a
     /// difference; rounding hides what binary fractions add to it.
     pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
-        let cost = self.cost_usd? - self.cost_at_turn_start;
+        let told = self.usage.cost_usd()?;
+        let cost = told - self.cost_at_turn_start;
         // An agent that starts to count anew after a resume must not earn money.
-        let cost = if cost < 0.0 { self.cost_usd? } else { cost };
+        let cost = if cost < 0.0 { told } else { cost };
         Some((cost * 1e9).round() / 1e9)
+    }
+}
+
+impl ConversationUsage {
+    /// Takes in a `usage_update`.
+    pub(crate) fn update(&mut self, update: &Object<'_>) {
+        self.used = update.count("used").or(self.used);
+        self.size = update.count("size").or(self.size);
+        let cost = update.object("cost");
+        if let Some(amount) = cost.get("amount").and_then(Node::number) {
+            let told = self.cost.as_ref().map_or(0.0, |cost| cost.amount);
+            // Less than before: the agent began to count anew.
+            if amount < told {
+                self.cost_before += told;
+            }
+            let currency = cost.text("currency").map_or_else(|| "USD".into(), Into::into);
+            self.cost = Some(ConversationCost { amount, currency });
+        }
+    }
+
+    /// How many tokens the model can see at once.
+    pub fn window(&self) -> Option<u64> {
+        self.size.filter(|size| *size > 0)
+    }
+
+    /// Cost of the whole session up to now, in US dollars.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let cost = self.cost.as_ref()?;
+        cost.currency.eq_ignore_ascii_case("usd").then_some(cost.amount)
     }
 }
 

@@ -729,12 +729,16 @@ export interface components {
          * @enum {string}
          */
         By: "page" | "tab";
+        /** @description Where a call reads or writes. */
         CallLocation: {
             /** Format: int64 */
             line?: number;
             path: string;
         };
-        /** @enum {string} */
+        /**
+         * @description How far a call has come.
+         * @enum {string}
+         */
         CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
         /** @description Why a turn is stopped. */
         Cancel: {
@@ -1448,6 +1452,7 @@ export interface components {
         Permissions: {
             permissions: components["schemas"]["Permission"][];
         };
+        /** @description One line of a plan. */
         PlanStep: {
             content: string;
             priority?: string;

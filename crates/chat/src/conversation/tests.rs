@@ -124,10 +124,10 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     let events = [log.update(&start), log.update(&call("in_progress"))];
     let mut talk = heard(&events);
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!((tool.status, tool.shown().outputs.len()), (Status::Running, 1));
+    assert_eq!((tool.status, tool.shown().outputs.len()), (Status::InProgress, 1));
     talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!(tool.status, Status::LeftOpen);
+    assert_eq!(tool.status, Status::Abandoned);
 }
 
 #[test]

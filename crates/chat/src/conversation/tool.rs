@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use projection::json::Node;
 use projection::{
-    Beside, CommandEnd, Diff, DiffMark, Place, ShownChange, ToolCall, sanitize, short_path,
+    Beside, CommandEnd, Diff, DiffMark, Place, ShownChange, Status, ToolCall, sanitize, short_path,
     without_cwd,
 };
 use serde_json::Value;
@@ -26,31 +26,6 @@ const MAX_TOLD_BYTES: usize = 16 << 10;
 /// A command is read from its beginning; so is whatever else a tool is given.
 const MAX_COMMAND_CHARS: usize = 4000;
 const MAX_INPUT_CHARS: usize = 8000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Status {
-    #[default]
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-    /// Its turn ended and nobody said what became of it.
-    LeftOpen,
-}
-
-impl Status {
-    fn of(call: &ToolCall) -> Self {
-        match call.status {
-            Some(projection::Status::Completed) => Self::Completed,
-            Some(projection::Status::Failed) => Self::Failed,
-            Some(projection::Status::Cancelled) => Self::Cancelled,
-            _ if call.is_left_open => Self::LeftOpen,
-            Some(projection::Status::InProgress) => Self::Running,
-            Some(projection::Status::Pending) | None => Self::Pending,
-        }
-    }
-}
 
 /// A call as far as it is known. Most calls of a long session are never looked at, so what
 /// they say is made ready when it is drawn.
@@ -120,7 +95,7 @@ impl Tool {
 
     /// Takes what is known of the call by now.
     pub(super) fn take(&mut self, call: &ToolCall) {
-        self.status = Status::of(call);
+        self.status = call.known_status();
         let cwd = self.cwd.as_deref();
         if call.is_late {
             // What came before was let go where it is read, and is only kept here.

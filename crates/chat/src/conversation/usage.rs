@@ -1,7 +1,7 @@
 //! What a session has used, as far as its agent tells.
 
 use projection::TurnEnd;
-use projection::json::{Node, Object};
+use projection::items::ConversationUsage;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Usage {
@@ -13,17 +13,9 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn update(&mut self, update: &Object<'_>) {
-        if let (Some(used), Some(size)) = (update.count("used"), update.count("size"))
-            && size > 0
-        {
-            self.context = Some((used, size));
-        }
-        let cost = update.object("cost");
-        let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
-        if let Some(amount) = cost.get("amount").and_then(Node::number).filter(|_| is_usd) {
-            self.cost_usd = Some(amount);
-        }
+    pub(super) fn told(&mut self, usage: &ConversationUsage) {
+        self.context = usage.used.zip(usage.window());
+        self.cost_usd = usage.cost_usd();
     }
 
     /// How full the context is, as far as that can be; agents count more than fits.

@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::conversation::{
-    Fate, Item, Output, Part, PlanEntry, Shown, Status, Terminal, Tone, Tool,
+    Fate, Item, Output, Part, PlanStep, Shown, Status, Terminal, Tone, Tool,
 };
 use crate::markdown;
 use crate::state::State;
@@ -96,7 +96,7 @@ fn tool_lines(
     let is_full = state.shows_tools;
     let shown = tool.shown();
     let outputs = &shown.outputs;
-    let is_over = is_turn_over || !matches!(tool.status, Status::Pending | Status::Running);
+    let is_over = is_turn_over || !matches!(tool.status, Status::Pending | Status::InProgress);
     let runs_on = outputs.iter().any(|output| match output {
         Output::Terminal(id) => {
             state.talk.terminal(id).is_some_and(|one| one.fate() == Fate::Running)
@@ -106,12 +106,12 @@ fn tool_lines(
     let failure = failure(&shown, state);
     let (glyph, style) = match tool.status {
         Status::Pending => ("○", theme.dim()),
-        Status::Running => ("●", theme.doubtful()),
+        Status::InProgress => ("●", theme.doubtful()),
         Status::Completed if failure.is_some() => ("✗", theme.bad()),
         Status::Completed => ("✓", theme.good()),
         Status::Failed => ("✗", theme.bad()),
         Status::Cancelled => ("⊘", theme.dim()),
-        Status::LeftOpen => ("?", theme.dim()),
+        Status::Abandoned => ("?", theme.dim()),
     };
     let mut head = Vec::new();
     if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
@@ -125,7 +125,7 @@ fn tool_lines(
         }
         Status::Failed => head.push(Piece::new(" failed", theme.bad())),
         Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
-        Status::LeftOpen if !runs_on => {
+        Status::Abandoned if !runs_on => {
             head.push(Piece::new(" (not known how it ended)", theme.dim()));
         }
         _ => {}
@@ -311,7 +311,7 @@ fn more(n_hidden: usize, is_full: bool, columns: usize, theme: Theme) -> Line<'s
     Line::styled(cut(&format!("  … {n_hidden} more lines{how}"), columns), theme.dim())
 }
 
-fn plan(entries: &[PlanEntry], columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn plan(entries: &[PlanStep], columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let n_done = entries.iter().filter(|entry| entry.status == "completed").count();
     let head = format!("Plan {n_done}/{}", entries.len());
     let mut lines = vec![Line::styled(cut(&head, columns), theme.heading())];

@@ -7,7 +7,7 @@ use crate::calls::CallKey;
 use crate::content::Block;
 use crate::json::Object;
 use crate::notice::Notice;
-use crate::plan::PlanEntry;
+use crate::plan::PlanStep;
 use crate::prompts::Said;
 use crate::question::{Decision, Question};
 use crate::turn::TurnEnd;
@@ -55,7 +55,7 @@ pub enum Change<'e> {
     },
     /// The plan is another; `steps` are those that are worth a word now.
     Planned {
-        steps: Vec<PlanEntry>,
+        steps: Vec<PlanStep>,
     },
     Asked(Box<Question<'e>>),
     Decided(Box<Decision>),

@@ -54,7 +54,7 @@ impl Conversation {
             "plan" | "plan_update" => self.planned(update, changes),
             name => {
                 if name == "usage_update" {
-                    self.context.update(update);
+                    self.context.usage.update(update);
                     self.begin_waiting(changes);
                 }
                 let notice = Notice::of_update(name, update);

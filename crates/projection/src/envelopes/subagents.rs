@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use wire::{CallId, TurnId};
 
-use super::{Envelope, Envelopes, Ev};
+use super::{Envelopes, Ev};
 use crate::content::inline;
 use crate::conversation::Conversation;
 
@@ -29,7 +29,6 @@ impl Envelopes {
         turn: Option<TurnId>,
         parent: &str,
         now: &Conversation,
-        out: &mut Vec<Envelope>,
     ) -> CallId {
         let subagent = self.subagent_id(turn, parent);
         let key = (turn, parent.to_owned());
@@ -37,7 +36,7 @@ impl Envelopes {
             let title = now.find_call(turn, parent).and_then(|call| call.title.as_deref());
             let started = Ev::Start { title: title.map(inline) };
             self.subagents.running.push(key);
-            self.push_from(Some(subagent), self.turn_of(now), started, now, out);
+            self.push_from(Some(subagent), self.turn_of(now), started, now);
         }
         subagent
     }
@@ -49,28 +48,22 @@ impl Envelopes {
     }
 
     /// The call that a sub-agent worked for has ended.
-    pub(super) fn stop_subagent(
-        &mut self,
-        turn: Option<TurnId>,
-        parent: &str,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn stop_subagent(&mut self, turn: Option<TurnId>, parent: &str, now: &Conversation) {
         let is_its = |key: &Key| key.0 == turn && key.1 == parent;
         let Some(place) = self.subagents.running.iter().position(is_its) else { return };
         let key = self.subagents.running.remove(place);
-        self.stop(&key, now, out);
+        self.stop(&key, now);
     }
 
     /// Nothing of a turn goes on after its end.
-    pub(super) fn stop_subagents(&mut self, now: &Conversation, out: &mut Vec<Envelope>) {
+    pub(super) fn stop_subagents(&mut self, now: &Conversation) {
         for key in std::mem::take(&mut self.subagents.running) {
-            self.stop(&key, now, out);
+            self.stop(&key, now);
         }
     }
 
-    fn stop(&mut self, (turn, parent): &Key, now: &Conversation, out: &mut Vec<Envelope>) {
+    fn stop(&mut self, (turn, parent): &Key, now: &Conversation) {
         let subagent = self.subagent_id(*turn, parent);
-        self.push_from(Some(subagent), *turn, Ev::Stop {}, now, out);
+        self.push_from(Some(subagent), *turn, Ev::Stop {}, now);
     }
 }

@@ -6,30 +6,20 @@
 
 use wire::{CallId, Json, TurnId};
 
-use super::{Envelope, Envelopes, Ev, media_ev};
+use super::{Envelopes, Ev, media_ev};
 use crate::calls::ToolCall;
 use crate::content::{Block, inline};
 use crate::conversation::Conversation;
 
 impl Envelopes {
     /// The start of a sub-agent stands before what it does.
-    pub(super) fn call_seen(
-        &mut self,
-        call: &ToolCall,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn call_seen(&mut self, call: &ToolCall, now: &Conversation) {
         if let Some(parent) = &call.parent {
-            self.subagent_of(call.turn, parent, now, out);
+            self.subagent_of(call.turn, parent, now);
         }
     }
 
-    pub(super) fn start_call(
-        &mut self,
-        call: &ToolCall,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn start_call(&mut self, call: &ToolCall, now: &Conversation) {
         if call.is_orphan {
             return;
         }
@@ -41,42 +31,26 @@ impl Envelopes {
             description: inline(&describe(call)),
             args: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
         };
-        self.push_from(self.subagent_behind(call), call.turn, started, now, out);
+        self.push_from(self.subagent_behind(call), call.turn, started, now);
     }
 
     /// Images and sounds among what a tool gave back; the rest the protocol has no place for.
-    pub(super) fn call_media(
-        &mut self,
-        call: &ToolCall,
-        block: &Block<'_>,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn call_media(&mut self, call: &ToolCall, block: &Block<'_>, now: &Conversation) {
         if let Some(ev) = media_ev(block) {
-            self.push_from(self.subagent_behind(call), call.turn, ev, now, out);
+            self.push_from(self.subagent_behind(call), call.turn, ev, now);
         }
     }
 
-    pub(super) fn end_call(
-        &mut self,
-        call: &ToolCall,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn end_call(&mut self, call: &ToolCall, now: &Conversation) {
         if !call.is_left_open {
-            self.leave_call(call, now, out);
-            self.stop_subagent(call.turn, &call.id, now, out);
+            self.leave_call(call, now);
+            self.stop_subagent(call.turn, &call.id, now);
         }
     }
 
-    pub(super) fn leave_call(
-        &mut self,
-        call: &ToolCall,
-        now: &Conversation,
-        out: &mut Vec<Envelope>,
-    ) {
+    pub(super) fn leave_call(&mut self, call: &ToolCall, now: &Conversation) {
         let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
-        self.push_from(self.subagent_behind(call), call.turn, ended, now, out);
+        self.push_from(self.subagent_behind(call), call.turn, ended, now);
     }
 
     fn subagent_behind(&self, call: &ToolCall) -> Option<CallId> {

@@ -4,23 +4,22 @@
 //! its readers ignore.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use wire::{CallId, Json, TurnId};
 
 use crate::Usage;
 use wire::event::Outcome;
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Envelope {
     pub id: CallId,
     /// Milliseconds since the epoch; never less than in the envelope before.
     pub time: i64,
     pub role: Role,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<EnvelopeUsage>,
     /// Who says or does it, where that is a sub-agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<CallId>,
     pub ev: Ev,
 }
@@ -32,13 +31,13 @@ pub enum Role {
     Agent,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Ev {
     TurnStart {},
     /// A sub-agent begins to work.
     Start {
-        #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
     },
     /// A sub-agent is done.
@@ -67,49 +66,25 @@ pub enum Ev {
         reference: String,
         name: String,
         size: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
     TurnEnd {
-        status: TurnStatus,
+        status: Outcome,
         /// ACP's own word for why the turn ended.
-        #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TurnStatus {
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl From<Outcome> for TurnStatus {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Completed => Self::Completed,
-            Outcome::Failed => Self::Failed,
-            Outcome::Cancelled => Self::Cancelled,
-        }
-    }
-}
-
 /// The tokens of a turn, on its `turn-end`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EnvelopeUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_creation_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
 }
 

@@ -2,10 +2,7 @@
 
 use wire::Json;
 
-use super::{
-    CallLocation, CallStatus, CommandExit, ConversationChange, ConversationPart, Items, Out,
-    ToolItem,
-};
+use super::{CommandExit, ConversationChange, ConversationPart, Items, ToolItem};
 use crate::calls::{self, CallKey, Status};
 use crate::content::parent_call;
 use crate::conversation::Conversation;
@@ -25,26 +22,21 @@ pub(super) struct Card {
 }
 
 impl Items {
-    pub(super) fn call_seen(
-        &mut self,
-        key: CallKey,
-        fields: &Object<'_>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
+    pub(super) fn call_seen(&mut self, key: CallKey, fields: &Object<'_>, now: &Conversation) {
         let call = now.call(key);
         let told = changes(call, fields);
         let card = match self.cards.get(&key) {
             Some(card) => {
                 let key = card.key.clone();
                 if told != ToolItem::default() {
-                    out.push(ConversationChange::Tool { key: key.clone(), tool: Box::new(told) });
+                    self.out
+                        .push(ConversationChange::Tool { key: key.clone(), tool: Box::new(told) });
                 }
                 key
             }
             None => {
                 let tool = ToolItem { id: Some(call.id.clone()), ..told };
-                let item = self.push(ConversationPart::Tool(Box::new(tool)), now, out);
+                let item = self.push(ConversationPart::Tool(Box::new(tool)), now);
                 let card = Card { key: item.key.clone(), seq: item.seq, waited_ms: 0 };
                 self.cards.insert(key, card);
                 if self.cards.len() > MAX_CARDS {
@@ -54,28 +46,28 @@ impl Items {
             }
         };
         if let Some(text) = fields.object("_meta").object("terminal_output").text("data") {
-            out.push(ConversationChange::Append { key: card, text: text.into_owned() });
+            self.out.push(ConversationChange::Append { key: card, text: text.into_owned() });
         }
     }
 
-    pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation, out: &mut Out) {
+    pub(super) fn call_ended(&mut self, key: CallKey, now: &Conversation) {
         let call = now.call(key);
         let end = Printed::of(call, now.terminals()).and_then(|printed| printed.end);
         let failure = end.as_ref().and_then(End::failure);
         let failure = failure.filter(|_| call.status != Some(Status::Cancelled));
         let until = Some(now.at().0);
-        self.change_call(key, ToolItem { failure, until, ..ToolItem::default() }, out);
+        self.change_call(key, ToolItem { failure, until, ..ToolItem::default() });
     }
 
-    pub(super) fn call_left_open(&mut self, key: CallKey, now: &Conversation, out: &mut Out) {
-        let (status, until) = (Some(CallStatus::Abandoned), Some(now.at().0));
-        self.change_call(key, ToolItem { status, until, ..ToolItem::default() }, out);
+    pub(super) fn call_left_open(&mut self, key: CallKey, now: &Conversation) {
+        let (status, until) = (Some(Status::Abandoned), Some(now.at().0));
+        self.change_call(key, ToolItem { status, until, ..ToolItem::default() });
     }
 
-    pub(super) fn change_call(&self, key: CallKey, tool: ToolItem, out: &mut Out) {
+    pub(super) fn change_call(&mut self, key: CallKey, tool: ToolItem) {
         if let Some(card) = self.cards.get(&key) {
             let (key, tool) = (card.key.clone(), Box::new(tool));
-            out.push(ConversationChange::Tool { key, tool });
+            self.out.push(ConversationChange::Tool { key, tool });
         }
     }
 }
@@ -84,35 +76,21 @@ impl Items {
 fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
     let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
     let raw = |key: &str| fields.get(key).map(Node::to_json);
-    let location =
-        |place: &calls::Place| CallLocation { path: place.path.clone(), line: place.line };
     let exit = fields.object("_meta").object("terminal_exit");
     ToolItem {
         title: text("title"),
         kind: text("kind"),
-        status: fields.get("status").and(call.status).map(CallStatus::from),
+        status: fields.get("status").and(call.status),
         input: raw("rawInput"),
         output: raw("rawOutput"),
         content: fields.get("content").filter(|content| content.is_list()).map(Node::to_json),
-        locations: fields.get("locations").map(|_| call.places.iter().map(location).collect()),
+        locations: fields.get("locations").map(|_| call.places.clone()),
         parent: parent_call(fields),
         exit: (!exit.is_empty()).then(|| CommandExit {
             code: exit.label("exit_code").and_then(|code| code.parse().ok()),
             signal: exit.label("signal").map(std::borrow::Cow::into_owned),
         }),
         ..ToolItem::default()
-    }
-}
-
-impl From<Status> for CallStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Pending => Self::Pending,
-            Status::InProgress => Self::InProgress,
-            Status::Completed => Self::Completed,
-            Status::Failed => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
-        }
     }
 }
 

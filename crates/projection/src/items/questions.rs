@@ -4,7 +4,7 @@ use wire::event::{Decider, ElicitationRequested, ElicitationResolved, RecordedOu
 use wire::{CallId, Json};
 
 use super::{
-    ConversationChange, ConversationItem, ConversationPart, Items, Out, QuestionForm, QuestionItem,
+    ConversationChange, ConversationItem, ConversationPart, Items, QuestionForm, QuestionItem,
     QuestionOption, Resolution, ToolItem,
 };
 use crate::calls::CallKey;
@@ -21,12 +21,7 @@ pub(super) struct Open {
 }
 
 impl Items {
-    pub(super) fn asked(
-        &mut self,
-        asked: &question::Question<'_>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
+    pub(super) fn asked(&mut self, asked: &question::Question<'_>, now: &Conversation) {
         let known = asked.call.and_then(|call| now.call(call).title.clone());
         let title = asked.title.clone().or(known);
         let option = |choice: &question::Choice| QuestionOption {
@@ -46,15 +41,10 @@ impl Items {
             tool_call_id: asked.tool_call_id(),
             resolution: None,
         };
-        self.ask(asked.id, asked.call, question, now, out);
+        self.ask(asked.id, asked.call, question, now);
     }
 
-    pub(super) fn asked_form(
-        &mut self,
-        asked: &ElicitationRequested<'_>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
+    pub(super) fn asked_form(&mut self, asked: &ElicitationRequested<'_>, now: &Conversation) {
         let request = Node::of(asked.request);
         let title = request.object().text("message").map(std::borrow::Cow::into_owned);
         let question = QuestionItem {
@@ -68,7 +58,7 @@ impl Items {
             tool_call_id: None,
             resolution: None,
         };
-        self.ask(asked.request_id, None, question, now, out);
+        self.ask(asked.request_id, None, question, now);
     }
 
     fn ask(
@@ -77,16 +67,15 @@ impl Items {
         call: Option<CallKey>,
         question: QuestionItem,
         now: &Conversation,
-        out: &mut Out,
     ) {
         if let Some(call) = call.filter(|_| question.is_for_person) {
-            self.change_call(call, ToolItem { is_asked: Some(true), ..ToolItem::default() }, out);
+            self.change_call(call, ToolItem { is_asked: Some(true), ..ToolItem::default() });
         }
-        let item = self.push(ConversationPart::Question(Box::new(question)), now, out);
+        let item = self.push(ConversationPart::Question(Box::new(question)), now);
         self.questions.insert(id, Open { item, call });
     }
 
-    pub(super) fn decided(&mut self, decision: &Decision, now: &Conversation, out: &mut Out) {
+    pub(super) fn decided(&mut self, decision: &Decision, now: &Conversation) {
         let resolved = &decision.resolved;
         let RecordedOutcome { outcome, option_id, name, .. } = resolved.outcome.clone();
         let resolution = Resolution {
@@ -94,21 +83,16 @@ impl Items {
             choice: name.or(option_id).or(Some(outcome)),
             ..of_decider(&resolved.by, resolved.waited_ms)
         };
-        self.resolve(resolved.request_id, resolution, now, out);
+        self.resolve(resolved.request_id, resolution, now);
     }
 
-    pub(super) fn answered_form(
-        &mut self,
-        resolved: &ElicitationResolved<'_>,
-        now: &Conversation,
-        out: &mut Out,
-    ) {
+    pub(super) fn answered_form(&mut self, resolved: &ElicitationResolved<'_>, now: &Conversation) {
         let response = Some(Json::trusted(resolved.response.as_str()));
         let decider = of_decider(&resolved.by, resolved.waited_ms);
-        self.resolve(resolved.request_id, Resolution { response, ..decider }, now, out);
+        self.resolve(resolved.request_id, Resolution { response, ..decider }, now);
     }
 
-    fn resolve(&mut self, id: CallId, how: Resolution, now: &Conversation, out: &mut Out) {
+    fn resolve(&mut self, id: CallId, how: Resolution, now: &Conversation) {
         let Some(Open { mut item, call }) = self.questions.remove(&id) else { return };
         if let Some(call) = call
             && let Some(card) = self.cards.get_mut(&call)
@@ -119,12 +103,12 @@ impl Items {
                 card.waited_ms += waited.unwrap_or_default();
             }
             let (is_asked, waited_ms) = (Some(false), Some(card.waited_ms));
-            self.change_call(call, ToolItem { is_asked, waited_ms, ..ToolItem::default() }, out);
+            self.change_call(call, ToolItem { is_asked, waited_ms, ..ToolItem::default() });
         }
         if let ConversationPart::Question(question) = &mut item.part {
             question.resolution = Some(how);
         }
-        out.push(ConversationChange::Replace { item });
+        self.out.push(ConversationChange::Replace { item });
     }
 }
 

@@ -3,11 +3,15 @@
 //! Types only. What an agent sent is in them as it came.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::event::{DecidedBy, Limit, RulePlace};
 use wire::{Category, Json};
 
-use crate::usage::Usage;
+use crate::calls::{Place, Status};
+use crate::notice::Tone;
+use crate::plan::PlanStep;
+use crate::usage::{ConversationUsage, Usage};
 
 /// What an event of the log changes; one for every event, so that none can be missed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -42,13 +46,13 @@ pub enum ConversationChange {
 }
 
 /// What a terminal has printed, or how its command ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalChange {
     pub id: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub exit: Option<CommandExit>,
     /// The log has less than was printed.
@@ -57,6 +61,7 @@ pub struct TerminalChange {
 }
 
 /// One thing in the conversation.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationItem {
@@ -66,19 +71,18 @@ pub struct ConversationItem {
     pub seq: u64,
     /// When it began, in milliseconds since the Unix epoch.
     pub time: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub turn: Option<String>,
     #[serde(flatten)]
     pub part: ConversationPart,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ConversationPart {
     Prompt {
         /// Who asked; nobody where the agent says it for the user.
-        #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false)]
         by: Option<String>,
         #[schema(value_type = Vec<Object>)]
@@ -105,106 +109,63 @@ pub enum ConversationPart {
 }
 
 /// A tool call, or what has changed of it: what is not there is as it was.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolItem {
     /// The agent's own id of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub status: Option<CallStatus>,
+    pub status: Option<Status>,
     /// As the agent sent it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub input: Option<Json>,
     /// As the agent sent it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub output: Option<Json>,
     /// As the agent sent it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>, nullable = false)]
     pub content: Option<Json>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub locations: Option<Vec<CallLocation>>,
+    pub locations: Option<Vec<Place>>,
     /// The call that this one is a part of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
     /// How its command failed, if it ran one that did: `failed with exit code 2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub failure: Option<String>,
     /// How a terminal of the agent's own ended, where the agent tells it with the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub exit: Option<CommandExit>,
     /// A question about it waits, and shows what it would do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub is_asked: Option<bool>,
     /// For how long it has waited for a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
     /// When it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub until: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStatus {
-    Pending,
-    InProgress,
-    Completed,
-    Failed,
-    Cancelled,
-    /// Its turn ended, and nobody said what became of it.
-    Abandoned,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CallLocation {
-    pub path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub line: Option<u64>,
-}
-
 /// How a command ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExit {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub code: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub signal: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct PlanStep {
-    pub content: String,
-    pub status: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub priority: Option<String>,
-}
-
 /// A question of the agent, or of Switchyard where a limit is reached.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionItem {
@@ -212,7 +173,6 @@ pub struct QuestionItem {
     pub form: QuestionForm,
     /// False where a rule or the mode decides.
     pub is_for_person: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub limit: Option<Limit>,
     pub title: String,
@@ -220,10 +180,8 @@ pub struct QuestionItem {
     #[schema(value_type = Object)]
     pub request: Json,
     pub options: Vec<QuestionOption>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tool_call_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub resolution: Option<Resolution>,
 }
@@ -246,92 +204,73 @@ pub struct QuestionOption {
 }
 
 /// How a question was answered.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolution {
     pub who: DecidedBy,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub rule: Option<RulePlace>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub allowed: Option<bool>,
     /// What was chosen, in the option's words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub choice: Option<String>,
     /// Of a form.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub response: Option<Json>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
 }
 
 /// Something that is told beside the conversation.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NoticeItem {
-    pub tone: NoticeTone,
+    pub tone: Tone,
     pub title: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
     /// Who did it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub by: Option<String>,
     /// Long or technical.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub more: Option<String>,
     /// Words of a person that the agent never got.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub words: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NoticeTone {
-    Info,
-    Warning,
-    Error,
-}
-
 /// How a turn ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndItem {
     /// `lost` where the log has no end of it.
     pub stop_reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
     pub usage: Option<Usage>,
     /// Of the turn's requests to the model only the last is counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_usage_partial: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub took_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<EndError>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndError {
     pub category: Category,
     pub message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub remedy: Option<String>,
     /// The agent's last words are the same.
@@ -339,24 +278,20 @@ pub struct EndError {
 }
 
 /// What is known beside the items. Members that are not there are as they were.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationState {
     /// The turn that runs; null when it has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Option<RunningTurn>>,
     /// Prompts whose turns have not begun, the next one first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub queue: Option<Vec<QueuedPrompt>>,
     /// The slash commands of the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub commands: Option<Vec<SlashCommand>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub usage: Option<ConversationUsage>,
     /// Something has changed in what the agent offers to set, or is set to.
@@ -385,37 +320,12 @@ pub struct QueuedPrompt {
     pub blocks: Vec<Json>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlashCommand {
     pub name: String,
     pub description: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub hint: Option<String>,
-}
-
-/// What the session has used, as its agent tells it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationUsage {
-    /// Tokens that the model sees now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub used: Option<u64>,
-    /// Tokens that it can see.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cost: Option<ConversationCost>,
-    /// What was told before the agent began to count anew.
-    pub cost_before: f64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct ConversationCost {
-    pub amount: f64,
-    pub currency: String,
 }

@@ -4,6 +4,7 @@
 //! does not know a type ignores it.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use wire::{Category, Json};
 
 use crate::Usage;
@@ -44,21 +45,19 @@ impl UiEvent {
 }
 
 /// A turn starts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiStart {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     pub bin: String,
     pub protocol_version: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentUpdate {
@@ -83,13 +82,9 @@ pub enum AgentUpdate {
         is_error: bool,
     },
     Usage {
-        #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
     ConversationTitle {
@@ -98,39 +93,29 @@ pub enum AgentUpdate {
     /// The agent asks; `toolCall` is as the agent sent it.
     PermissionRequest {
         request_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         options: Vec<UiOption>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         tool_call: Option<Json>,
     },
     PermissionResolved {
         request_id: String,
         outcome: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         option_id: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         kind: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiStatus {
     pub label: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
 }
 
@@ -140,12 +125,12 @@ impl UiStatus {
     }
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiOption {
     pub option_id: String,
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
 
@@ -155,28 +140,27 @@ pub struct UiError {
     pub error: UiErrorDetail,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UiErrorDetail {
     /// Our error category.
     pub code: Category,
     pub message: String,
     /// What the user can do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
     pub retryable: bool,
 }
 
 /// A turn has ended. `code` is what a process would have exited with; none if cancelled.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiEnd {
+    #[serialize_always]
     pub code: Option<i32>,
     pub status: EndStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_category: Option<Category>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_detail: Option<String>,
 }
 

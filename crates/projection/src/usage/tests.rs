@@ -25,7 +25,7 @@ fn tokens_are_found_where_each_agent_puts_them() {
 fn context(updates: &[Value]) -> Context {
     let mut context = Context::default();
     for update in updates {
-        context.update(&Node::of(&Json::of(update)).object());
+        context.usage.update(&Node::of(&Json::of(update)).object());
     }
     context
 }
@@ -34,7 +34,7 @@ fn context(updates: &[Value]) -> Context {
 fn the_cost_of_a_turn_is_what_the_session_has_cost_more_than_before() {
     let mut context = context(&[json!({ "cost": { "amount": 0.1, "currency": "USD" } })]);
     context.start_turn();
-    context.update(&Node::of(&Json::of(&json!({ "cost": { "amount": 0.3 } }))).object());
+    context.usage.update(&Node::of(&Json::of(&json!({ "cost": { "amount": 0.3 } }))).object());
 
     assert_eq!(context.turn_cost_usd(), Some(0.2));
 }
@@ -44,5 +44,5 @@ fn a_cost_in_another_currency_is_not_taken_for_dollars() {
     let context = context(&[json!({ "size": 5, "cost": { "amount": 9, "currency": "EUR" } })]);
 
     assert_eq!(context.turn_cost_usd(), None);
-    assert_eq!(context.window, Some(5));
+    assert_eq!(context.usage.window(), Some(5));
 }
