@@ -1,6 +1,7 @@
 //! The state as a screen. Nothing here changes anything.
 
 mod bottom;
+mod canvas;
 mod input;
 mod items;
 mod overlays;
@@ -10,6 +11,7 @@ use ratatui::Frame;
 use ratatui::layout::Position;
 use ratatui::text::Line;
 
+pub(crate) use canvas::Canvas;
 pub(crate) use items::item_lines;
 
 use crate::state::{Asking, Overlay, State};
@@ -25,19 +27,19 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Opt
     if columns == 0 || rows == 0 {
         return None;
     }
-    let theme = view.theme;
+    let canvas = Canvas { columns, theme: view.theme };
     // Whoever types has to see it; whoever answers types nothing.
     let least_input = usize::from(!state.is_answering);
     let asked = state
         .question()
-        .map(|question| question::Asked::new(question, state, columns, rows - least_input, theme));
+        .map(|question| question::Asked::new(question, state, rows - least_input, canvas));
     let readable = asked.as_ref().filter(|asked| asked.is_readable());
     let readable = readable.and_then(|_| state.asking());
 
     // A question comes before everything; then what is typed, what happens, and the rest.
     let least = asked.as_ref().map_or(0, question::Asked::least_rows);
     let mut spare = rows.saturating_sub(least);
-    let input = input::rows(state, columns, theme);
+    let input = input::rows(state, canvas);
     let max_input = (rows / 3).clamp(1, 12).min(spare).max(least_input);
     let (shown, cursor_row) = input.window(max_input);
     spare = spare.saturating_sub(shown.len());
@@ -48,28 +50,26 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Opt
     };
     let [has_activity, has_status, has_rule] = [takes_row(), takes_row(), takes_row()];
     let max_panel = least.min(rows) + spare.saturating_sub(LEAST_ROWS);
-    let mut bottom = bottom::panel(state, asked, columns, max_panel, theme);
+    let mut bottom = bottom::panel(state, asked, max_panel, canvas);
     if has_activity {
-        bottom.push(bottom::activity(state, view.is_at_end(), columns, theme));
+        bottom.push(bottom::activity(state, view.is_at_end(), canvas));
     }
     if has_rule {
-        bottom.push(Line::styled("─".repeat(columns), theme.dim()));
+        bottom.push(Line::styled("─".repeat(columns), canvas.dim()));
     }
     let input_at = bottom.len();
     bottom.extend(shown.iter().cloned());
     if has_status {
-        bottom.push(bottom::status(state, columns, theme));
+        bottom.push(bottom::status(state, canvas));
     }
 
     // The last rows matter most.
     let hidden = bottom.len().saturating_sub(rows);
     let n_bottom = bottom.len() - hidden;
     let above = match &state.overlay {
-        Some(Overlay::Picker(picker)) => overlays::picker(picker, columns, rows - n_bottom, theme),
-        Some(Overlay::Help) => overlays::help(columns, rows - n_bottom, theme),
-        None if state.talk.items().is_empty() => {
-            overlays::welcome(state, columns, rows - n_bottom, theme)
-        }
+        Some(Overlay::Picker(picker)) => overlays::picker(picker, rows - n_bottom, canvas),
+        Some(Overlay::Help) => overlays::help(rows - n_bottom, canvas),
+        None if state.talk.items().is_empty() => overlays::welcome(state, rows - n_bottom, canvas),
         None => view.lines(state, columns, rows - n_bottom),
     };
     let buffer = frame.buffer_mut();

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use ratatui::text::Line;
 
 use crate::effect::Scroll;
-use crate::render::item_lines;
+use crate::render::{Canvas, item_lines};
 use crate::state::State;
 use crate::theme::Theme;
 
@@ -151,7 +151,8 @@ impl View {
             return lines.clone();
         }
         let before = index.checked_sub(1).and_then(|before| state.talk.items().get(before));
-        let lines = Rc::new(item_lines(item, before, state, self.key.columns, self.theme));
+        let canvas = Canvas { columns: self.key.columns, theme: self.theme };
+        let lines = Rc::new(item_lines(item, before, state, canvas));
         if self.drawn.len() >= MAX_CACHED {
             self.drawn.clear();
         }

@@ -3,10 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::Canvas;
 use super::question::Asked;
 use crate::effect::Link;
 use crate::state::State;
-use crate::theme::Theme;
 use crate::wrap::{cut, shown, width};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -19,9 +19,8 @@ const MAX_OFFERS: usize = 8;
 pub(super) fn panel(
     state: &State,
     asked: Option<Asked>,
-    columns: usize,
     max_rows: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     // The first of those that wait begins its turn at once if none runs.
@@ -30,14 +29,14 @@ pub(super) fn panel(
     for one in waiting.iter().take(MAX_WAITING) {
         let by = one.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
         let text = format!("⏸ waits: {by}{}", one.text.replace('\n', " "));
-        lines.push(Line::styled(cut(&text, columns), theme.dim()));
+        lines.push(canvas.line(&text, canvas.dim()));
     }
     if waiting.len() > MAX_WAITING {
         let text = format!("⏸ and {} more", waiting.len() - MAX_WAITING);
-        lines.push(Line::styled(cut(&text, columns), theme.dim()));
+        lines.push(canvas.line(&text, canvas.dim()));
     }
     let least = asked.as_ref().map_or(0, Asked::least_rows);
-    let offers = offers(state, columns, max_rows.saturating_sub(least).min(MAX_OFFERS), theme);
+    let offers = offers(state, max_rows.saturating_sub(least).min(MAX_OFFERS), canvas);
     if let Some(asked) = asked {
         // What waits can be seen later; what is asked has to be seen now.
         let room = max_rows.saturating_sub(offers.len());
@@ -50,7 +49,7 @@ pub(super) fn panel(
     lines.split_off(hidden)
 }
 
-fn offers(state: &State, columns: usize, max_rows: usize, theme: Theme) -> Vec<Line<'static>> {
+fn offers(state: &State, max_rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     if state.overlay.is_some() {
         return Vec::new();
     }
@@ -60,56 +59,51 @@ fn offers(state: &State, columns: usize, max_rows: usize, theme: Theme) -> Vec<L
     offers
         .map(|(index, offer)| {
             let text = format!("  {:<16} {}", shown(offer.text.trim_end()), shown(&offer.about));
-            let style = if index == marked { theme.selected() } else { theme.dim() };
-            Line::styled(cut(text.trim_end(), columns), style)
+            let style = if index == marked { canvas.selected() } else { canvas.dim() };
+            canvas.line(text.trim_end(), style)
         })
         .collect()
 }
 
 /// What happens now, in one line.
-pub(super) fn activity(
-    state: &State,
-    is_at_end: bool,
-    columns: usize,
-    theme: Theme,
-) -> Line<'static> {
+pub(super) fn activity(state: &State, is_at_end: bool, canvas: Canvas) -> Line<'static> {
     let frame = usize::try_from(state.now / 100).unwrap_or_default() % FRAMES.len();
     let spinner = FRAMES.get(frame).copied().unwrap_or("·");
     let (text, style) = if let Link::Lost(why) = &state.link {
-        (format!("{spinner} the connection is lost: {why}; trying again"), theme.bad())
+        (format!("{spinner} the connection is lost: {why}; trying again"), canvas.bad())
     } else if let Link::Over(why) = &state.link {
-        (format!("✗ {why}"), theme.bad())
+        (format!("✗ {why}"), canvas.bad())
     } else if state.session.is_none() {
-        (format!("{spinner} opening …"), theme.dim())
+        (format!("{spinner} opening …"), canvas.dim())
     } else if let Some((read, head)) = state.behind() {
-        (format!("{spinner} reading event {read} of {head}"), theme.dim())
+        (format!("{spinner} reading event {read} of {head}"), canvas.dim())
     } else if !is_at_end {
-        ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), theme.doubtful())
+        ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), canvas.doubtful())
     } else if state.is_stopping() {
-        (format!("{spinner} stopping …"), theme.doubtful())
+        (format!("{spinner} stopping …"), canvas.doubtful())
     } else if state.question().is_some() {
-        ("the agent waits for you".to_owned(), theme.doubtful())
+        ("the agent waits for you".to_owned(), canvas.doubtful())
     } else if state.talk.running.is_some() {
         let since = u64::try_from(state.talk.running_since).unwrap_or_default();
         let seconds = state.now.saturating_sub(since) / 1000;
-        (format!("{spinner} working · {} · Esc stops", lasting(seconds)), theme.good())
+        (format!("{spinner} working · {} · Esc stops", lasting(seconds)), canvas.good())
     } else if state.n_sending > 0 || !state.talk.waiting.is_empty() {
-        (format!("{spinner} sending …"), theme.dim())
+        (format!("{spinner} sending …"), canvas.dim())
     } else {
-        (String::new(), theme.dim())
+        (String::new(), canvas.dim())
     };
-    let text = cut(&text, columns);
-    let room = columns.saturating_sub(width(&text) + 2);
+    let text = cut(&text, canvas.columns);
+    let room = canvas.columns.saturating_sub(width(&text) + 2);
     let between = if text.is_empty() { "" } else { "  " };
     let remark = state.remark().map(|remark| format!("{between}{}", cut(remark, room)));
     Line::from(vec![
         Span::styled(text, style),
-        Span::styled(remark.unwrap_or_default(), theme.doubtful()),
+        Span::styled(remark.unwrap_or_default(), canvas.doubtful()),
     ])
 }
 
 /// Who answers, with what, and what it has cost.
-pub(super) fn status(state: &State, columns: usize, theme: Theme) -> Line<'static> {
+pub(super) fn status(state: &State, canvas: Canvas) -> Line<'static> {
     let mut left = Vec::new();
     if let Some(session) = &state.session {
         left.push(shown(&session.agent).into_owned());
@@ -133,14 +127,14 @@ pub(super) fn status(state: &State, columns: usize, theme: Theme) -> Line<'stati
     if let Some(cost) = usage.cost_usd {
         right.push(format!("${cost:.2}"));
     }
-    let right = cut(&right.join(" · "), columns);
-    let room = columns.saturating_sub(width(&right) + 1);
+    let right = cut(&right.join(" · "), canvas.columns);
+    let room = canvas.columns.saturating_sub(width(&right) + 1);
     let left = cut(&left.join(" · "), room);
-    let gap = columns.saturating_sub(width(&left) + width(&right));
+    let gap = canvas.columns.saturating_sub(width(&left) + width(&right));
     Line::from(vec![
-        Span::styled(left, theme.dim()),
+        Span::styled(left, canvas.dim()),
         Span::styled(" ".repeat(gap), Style::new()),
-        Span::styled(right, theme.dim()),
+        Span::styled(right, canvas.dim()),
     ])
 }
 

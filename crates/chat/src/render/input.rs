@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use super::Canvas;
 use crate::state::State;
-use crate::theme::Theme;
 use crate::wrap::{shown, width};
 
 const MARK: &str = "› ";
@@ -27,10 +27,10 @@ impl Rows {
     }
 }
 
-pub(super) fn rows(state: &State, columns: usize, theme: Theme) -> Rows {
+pub(super) fn rows(state: &State, canvas: Canvas) -> Rows {
     let (text, cursor) = (state.editor.text(), state.editor.cursor());
-    let room = columns.saturating_sub(width(MARK)).max(1);
-    let style = if state.is_answering { theme.dim() } else { theme.user() };
+    let room = canvas.columns.saturating_sub(width(MARK)).max(1);
+    let style = if state.is_answering { canvas.dim() } else { canvas.user() };
     let begin = |is_first: bool| {
         let mark = if is_first { MARK } else { INDENT };
         Line::from(vec![Span::styled(mark, style), Span::raw(String::new())])
@@ -39,7 +39,7 @@ pub(super) fn rows(state: &State, columns: usize, theme: Theme) -> Rows {
     let (mut used, mut cursor_row, mut column) = (0, 0, width(MARK));
     if text.is_empty() {
         let hint = hint(state);
-        rows = vec![Line::from(vec![Span::styled(MARK, style), Span::styled(hint, theme.dim())])];
+        rows = vec![Line::from(vec![Span::styled(MARK, style), Span::styled(hint, canvas.dim())])];
     }
     for (at, cluster) in text.grapheme_indices(true) {
         if at == cursor {

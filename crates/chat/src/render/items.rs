@@ -4,13 +4,13 @@ use projection::{DiffMark, names_place};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::Canvas;
 use crate::conversation::{
     Fate, Item, Output, Part, PlanStep, Shown, Status, Terminal, Tone, Tool,
 };
 use crate::markdown;
 use crate::state::State;
-use crate::theme::Theme;
-use crate::wrap::{Margin, Piece, cells, cut, words};
+use crate::wrap::{Margin, Piece, words};
 
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
@@ -23,10 +23,9 @@ pub(crate) fn item_lines(
     item: &Item,
     before: Option<&Item>,
     state: &State,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Vec<Line<'static>> {
-    let columns = columns.max(1);
+    let canvas = Canvas { columns: canvas.columns.max(1), ..canvas };
     let mut lines = Vec::new();
     if before.is_some_and(|before| stands_apart(before, item)) {
         lines.push(Line::default());
@@ -39,27 +38,29 @@ pub(crate) fn item_lines(
                 None => "› ".to_owned(),
             };
             let margin = Margin {
-                first: vec![Span::styled(mark, theme.user())],
+                first: vec![Span::styled(mark, canvas.user())],
                 rest: vec![Span::raw("  ")],
             };
-            lines.extend(words(&[Piece::new(text.clone(), theme.strong())], columns, &margin));
+            lines.extend(canvas.words(text.clone(), canvas.strong(), &margin));
         }
-        Part::Answer(prose) => lines.extend(markdown::lines(&prose.text, columns, theme)),
-        Part::Thought(prose) => lines.extend(thought(&prose.text, state, columns, theme)),
+        Part::Answer(prose) => {
+            lines.extend(markdown::lines(&prose.text, canvas.columns, canvas.theme));
+        }
+        Part::Thought(prose) => lines.extend(thought(&prose.text, state, canvas)),
         Part::Tool(tool) => {
             let is_over = item.turn.is_none() || item.turn != state.talk.running;
-            lines.extend(tool_lines(tool, is_over, state, columns, theme));
+            lines.extend(tool_lines(tool, is_over, state, canvas));
         }
-        Part::Plan(entries) => lines.extend(plan(entries, columns, theme)),
+        Part::Plan(entries) => lines.extend(plan(entries, canvas)),
         Part::Note(tone, text) => {
             let style = match tone {
-                Tone::Dim => theme.dim(),
-                Tone::Good => theme.good(),
-                Tone::Doubtful => theme.doubtful(),
-                Tone::Bad => theme.bad(),
+                Tone::Dim => canvas.dim(),
+                Tone::Good => canvas.good(),
+                Tone::Doubtful => canvas.doubtful(),
+                Tone::Bad => canvas.bad(),
             };
             let margin = Margin::new("· ", "  ", style);
-            lines.extend(words(&[Piece::new(text.clone(), style)], columns, &margin));
+            lines.extend(canvas.words(text.clone(), style, &margin));
         }
     }
     lines
@@ -76,22 +77,21 @@ fn stands_apart(before: &Item, item: &Item) -> bool {
     }
 }
 
-fn thought(text: &str, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let style = theme.dim().add_modifier(Modifier::ITALIC);
+fn thought(text: &str, state: &State, canvas: Canvas) -> Vec<Line<'static>> {
+    let style = canvas.dim().add_modifier(Modifier::ITALIC);
     if state.shows_thinking {
-        let margin = Margin::new("✻ ", "  ", theme.dim());
-        return words(&[Piece::new(text.trim(), style)], columns, &margin);
+        let margin = Margin::new("✻ ", "  ", canvas.dim());
+        return canvas.words(text.trim(), style, &margin);
     }
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    vec![Line::styled(cut(&format!("✻ thinking: {}", last.trim()), columns), style)]
+    vec![canvas.line(&format!("✻ thinking: {}", last.trim()), style)]
 }
 
 fn tool_lines(
     tool: &Tool,
     is_turn_over: bool,
     state: &State,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let is_full = state.shows_tools;
     let shown = tool.shown();
@@ -105,43 +105,43 @@ fn tool_lines(
     });
     let failure = failure(&shown, state);
     let (glyph, style) = match tool.status {
-        Status::Pending => ("○", theme.dim()),
-        Status::InProgress => ("●", theme.doubtful()),
-        Status::Completed if failure.is_some() => ("✗", theme.bad()),
-        Status::Completed => ("✓", theme.good()),
-        Status::Failed => ("✗", theme.bad()),
-        Status::Cancelled => ("⊘", theme.dim()),
-        Status::Abandoned => ("?", theme.dim()),
+        Status::Pending => ("○", canvas.dim()),
+        Status::InProgress => ("●", canvas.doubtful()),
+        Status::Completed if failure.is_some() => ("✗", canvas.bad()),
+        Status::Completed => ("✓", canvas.good()),
+        Status::Failed => ("✗", canvas.bad()),
+        Status::Cancelled => ("⊘", canvas.dim()),
+        Status::Abandoned => ("?", canvas.dim()),
     };
     let mut head = Vec::new();
     if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
-        head.push(Piece::new(format!("{} ", shown.kind), theme.dim()));
+        head.push(Piece::new(format!("{} ", shown.kind), canvas.dim()));
     }
     let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
-    head.push(Piece::new(title, theme.strong()));
+    head.push(Piece::new(title, canvas.strong()));
     match tool.status {
         Status::Completed | Status::Failed if failure.is_some() => {
-            head.push(Piece::new(format!(" {}", failure.unwrap_or_default()), theme.bad()));
+            head.push(Piece::new(format!(" {}", failure.unwrap_or_default()), canvas.bad()));
         }
-        Status::Failed => head.push(Piece::new(" failed", theme.bad())),
-        Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
+        Status::Failed => head.push(Piece::new(" failed", canvas.bad())),
+        Status::Cancelled => head.push(Piece::new(" cancelled", canvas.dim())),
         Status::Abandoned if !runs_on => {
-            head.push(Piece::new(" (not known how it ended)", theme.dim()));
+            head.push(Piece::new(" (not known how it ended)", canvas.dim()));
         }
         _ => {}
     }
-    let mut lines = words(&head, columns, &Margin::new(&format!("{glyph} "), "  ", style));
+    let mut lines = words(&head, canvas.columns, &Margin::new(&format!("{glyph} "), "  ", style));
     if let Some(command) = shown.command.as_ref().filter(|command| !shown.title.contains(*command))
     {
-        let margin = Margin::new("  $ ", "    ", theme.dim());
-        lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
+        let margin = Margin::new("  $ ", "    ", canvas.dim());
+        lines.extend(canvas.cells(command.clone(), canvas.code(), &margin));
     }
     // What a call is given is worth a line where nothing else tells what it is about.
     let is_told = shown.command.is_some() || !outputs.is_empty();
     if !shown.input.is_empty() && (is_full || !is_told) {
-        let margin = Margin::new("  ", "  ", theme.dim());
-        let given = cells(&[Piece::new(shown.input.clone(), theme.dim())], columns, &margin);
-        lines.extend(first(given, is_full, columns, theme));
+        let margin = Margin::new("  ", "  ", canvas.dim());
+        let given = canvas.cells(shown.input.clone(), canvas.dim(), &margin);
+        lines.extend(first(given, is_full, canvas));
     }
     let paths: Vec<&str> = shown
         .paths
@@ -153,20 +153,20 @@ fn tool_lines(
         })
         .collect();
     if !paths.is_empty() {
-        let margin = Margin::new("  ", "  ", theme.dim());
+        let margin = Margin::new("  ", "  ", canvas.dim());
         let n_shown = if is_full { paths.len() } else { paths.len().min(SHOWN_PATHS) };
         let text = paths.get(..n_shown).unwrap_or_default().join(", ");
         let text = match shown.n_paths_left_out + paths.len() - n_shown {
             0 => text,
             n_hidden => format!("{text} and {n_hidden} more"),
         };
-        lines.extend(words(&[Piece::new(text, theme.dim())], columns, &margin));
+        lines.extend(canvas.words(text, canvas.dim(), &margin));
     }
     for output in outputs {
         match output {
-            Output::Text(text) => lines.extend(output_text(text, is_full, columns, theme)),
+            Output::Text(text) => lines.extend(output_text(text, is_full, canvas)),
             Output::Terminal(id) => {
-                lines.extend(terminal(state.talk.terminal(id), is_over, is_full, columns, theme));
+                lines.extend(terminal(state.talk.terminal(id), is_over, is_full, canvas));
             }
             Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
                 // The title has named it.
@@ -174,14 +174,14 @@ fn tool_lines(
                     true => format!("  +{n_added} −{n_removed}"),
                     false => format!("  {path} +{n_added} −{n_removed}"),
                 };
-                lines.push(Line::styled(cut(&head, columns), theme.strong()));
-                lines.extend(diff(changes, *n_left_out, is_full, columns, theme));
+                lines.push(canvas.line(&head, canvas.strong()));
+                lines.extend(diff(changes, *n_left_out, is_full, canvas));
             }
         }
     }
     if shown.n_outputs_left_out > 0 {
         let text = format!("  … {} more parts are not shown", shown.n_outputs_left_out);
-        lines.push(Line::styled(cut(&text, columns), theme.doubtful()));
+        lines.push(canvas.line(&text, canvas.doubtful()));
     }
     lines
 }
@@ -205,17 +205,12 @@ fn begins_with(title: &str, kind: &str) -> bool {
 }
 
 /// The beginning of what may be long.
-fn first(
-    lines: Vec<Line<'static>>,
-    is_full: bool,
-    columns: usize,
-    theme: Theme,
-) -> Vec<Line<'static>> {
+fn first(lines: Vec<Line<'static>>, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> {
     let max_lines = if is_full { OUTPUT_LINES.1 } else { OUTPUT_LINES.0 };
     let n_hidden = lines.len().saturating_sub(max_lines);
     let mut out: Vec<Line<'static>> = lines.into_iter().take(max_lines).collect();
     if n_hidden > 0 {
-        out.push(more(n_hidden, is_full, columns, theme));
+        out.push(more(n_hidden, is_full, canvas));
     }
     out
 }
@@ -225,28 +220,27 @@ fn terminal(
     terminal: Option<&Terminal>,
     is_over: bool,
     is_full: bool,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let text = terminal.map(|terminal| terminal.printed.text()).unwrap_or_default();
     let mut lines = match text.is_empty() {
-        true => vec![Line::styled(cut("  │ (no output was seen)", columns), theme.dim())],
-        false => output_text(&text, is_full, columns, theme),
+        true => vec![canvas.line("  │ (no output was seen)", canvas.dim())],
+        false => output_text(&text, is_full, canvas),
     };
     let Some(terminal) = terminal else { return lines };
     if terminal.is_truncated {
         let text = "  │ (some of the output is not in the log)";
-        lines.push(Line::styled(cut(text, columns), theme.dim()));
+        lines.push(canvas.line(text, canvas.dim()));
     }
     let end = match terminal.fate() {
-        Fate::Ended => terminal.end.as_deref().map(|end| (end, theme.bad())),
-        Fate::Lost => Some(("lost: nobody knows how it ended", theme.doubtful())),
+        Fate::Ended => terminal.end.as_deref().map(|end| (end, canvas.bad())),
+        Fate::Lost => Some(("lost: nobody knows how it ended", canvas.doubtful())),
         // While the call runs, it says so itself.
-        Fate::Running if is_over => Some(("still running", theme.doubtful())),
+        Fate::Running if is_over => Some(("still running", canvas.doubtful())),
         Fate::Running | Fate::Unknown => None,
     };
     if let Some((end, style)) = end {
-        lines.push(Line::styled(cut(&format!("  └ {end}"), columns), style));
+        lines.push(canvas.line(&format!("  └ {end}"), style));
     }
     lines
 }
@@ -262,18 +256,18 @@ pub(super) fn has_diff_of(outputs: &[Output], path: &str) -> bool {
     outputs.iter().any(is_of)
 }
 
-fn output_text(text: &str, is_full: bool, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn output_text(text: &str, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> {
     let max_lines = if is_full { OUTPUT_LINES.1 } else { OUTPUT_LINES.0 };
     let all: Vec<&str> = text.lines().collect();
     let hidden = all.len().saturating_sub(max_lines);
     let tail = all.get(hidden..).unwrap_or_default().join("\n");
-    let margin = Margin::new("  │ ", "  │ ", theme.dim());
-    let lines = cells(&[Piece::new(tail, theme.dim())], columns, &margin);
+    let margin = Margin::new("  │ ", "  │ ", canvas.dim());
+    let lines = canvas.cells(tail, canvas.dim(), &margin);
     let too_many = lines.len().saturating_sub(max_lines);
     let n_hidden = hidden + too_many;
     let mut out = Vec::new();
     if n_hidden > 0 {
-        out.push(more(n_hidden, is_full, columns, theme));
+        out.push(more(n_hidden, is_full, canvas));
     }
     out.extend(lines.into_iter().skip(too_many));
     out
@@ -283,47 +277,46 @@ pub(super) fn diff(
     changes: &[(DiffMark, String)],
     n_left_out: usize,
     is_full: bool,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Vec<Line<'static>> {
     let max_lines = if is_full { DIFF_LINES.1 } else { DIFF_LINES.0 };
     let mut out = Vec::new();
     for (mark, text) in changes.iter().take(max_lines) {
         let style = match mark {
-            DiffMark::Hunk => theme.hunk(),
+            DiffMark::Hunk => canvas.hunk(),
             DiffMark::Same => Style::new(),
-            DiffMark::Added => theme.good(),
-            DiffMark::Removed => theme.bad(),
-            DiffMark::Note => theme.dim(),
+            DiffMark::Added => canvas.good(),
+            DiffMark::Removed => canvas.bad(),
+            DiffMark::Note => canvas.dim(),
         };
         let margin = Margin::new(&format!("  {}", mark.sign()), "   ", style);
-        out.extend(cells(&[Piece::new(text.clone(), style)], columns, &margin));
+        out.extend(canvas.cells(text.clone(), style, &margin));
     }
     let n_hidden = changes.len().saturating_sub(max_lines) + n_left_out;
     if n_hidden > 0 {
-        out.push(more(n_hidden, is_full, columns, theme));
+        out.push(more(n_hidden, is_full, canvas));
     }
     out
 }
 
-fn more(n_hidden: usize, is_full: bool, columns: usize, theme: Theme) -> Line<'static> {
+fn more(n_hidden: usize, is_full: bool, canvas: Canvas) -> Line<'static> {
     let how = if is_full { "" } else { " (Ctrl-O)" };
-    Line::styled(cut(&format!("  … {n_hidden} more lines{how}"), columns), theme.dim())
+    canvas.line(&format!("  … {n_hidden} more lines{how}"), canvas.dim())
 }
 
-fn plan(entries: &[PlanStep], columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn plan(entries: &[PlanStep], canvas: Canvas) -> Vec<Line<'static>> {
     let n_done = entries.iter().filter(|entry| entry.status == "completed").count();
     let head = format!("Plan {n_done}/{}", entries.len());
-    let mut lines = vec![Line::styled(cut(&head, columns), theme.heading())];
+    let mut lines = vec![canvas.line(&head, canvas.heading())];
     for entry in entries {
         let (mark, style) = match entry.status.as_str() {
-            "completed" => ("  ✓ ", theme.dim()),
-            "in_progress" => ("  ▸ ", theme.strong()),
-            "cancelled" => ("  ⊘ ", theme.dim()),
+            "completed" => ("  ✓ ", canvas.dim()),
+            "in_progress" => ("  ▸ ", canvas.strong()),
+            "cancelled" => ("  ⊘ ", canvas.dim()),
             _ => ("  ○ ", Style::new()),
         };
         let margin = Margin::new(mark, "    ", style);
-        lines.extend(words(&[Piece::new(entry.content.clone(), style)], columns, &margin));
+        lines.extend(canvas.words(entry.content.clone(), style, &margin));
     }
     lines
 }

@@ -3,10 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::Canvas;
 use crate::commands::OURS;
 use crate::picker::Picker;
 use crate::state::State;
-use crate::theme::Theme;
 use crate::wrap::{cut, shown, width};
 
 const KEYS: &[(&str, &str)] = &[
@@ -24,76 +24,69 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-Z, Ctrl-L", "suspend; draw anew"),
 ];
 
-pub(super) fn picker(
-    picker: &Picker,
-    columns: usize,
-    rows: usize,
-    theme: Theme,
-) -> Vec<Line<'static>> {
-    let mut head = vec![Span::styled(picker.picks.title(), theme.heading())];
+pub(super) fn picker(picker: &Picker, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
+    let mut head = vec![Span::styled(picker.picks.title(), canvas.heading())];
     let filter = shown(&picker.filter).into_owned();
     match filter.is_empty() {
-        true => head.push(Span::styled("  type to narrow, Enter chooses, Esc closes", theme.dim())),
+        true => {
+            head.push(Span::styled("  type to narrow, Enter chooses, Esc closes", canvas.dim()));
+        }
         false => head.push(Span::raw(format!("  {filter}▏"))),
     }
     if picker.is_loading {
-        head.push(Span::styled("  looking …", theme.dim()));
+        head.push(Span::styled("  looking …", canvas.dim()));
     }
     let mut lines = vec![Line::from(head), Line::default()];
     let entries = picker.shown();
     if entries.is_empty() && !picker.is_loading {
-        lines.push(Line::styled("  nothing", theme.dim()));
+        lines.push(Line::styled("  nothing", canvas.dim()));
     }
     let room = rows.saturating_sub(lines.len()).max(1);
     let selected = picker.selected().min(entries.len().saturating_sub(1));
     let start = (selected + 1).saturating_sub(room);
     for (index, entry) in entries.iter().enumerate().skip(start).take(room) {
-        let style = if index == selected { theme.selected() } else { Style::new() };
-        let name = cut(&entry.name, columns.saturating_sub(2) * 2 / 3);
-        let left = columns.saturating_sub(width(&name) + 5);
+        let style = if index == selected { canvas.selected() } else { Style::new() };
+        let name = cut(&entry.name, canvas.columns.saturating_sub(2) * 2 / 3);
+        let left = canvas.columns.saturating_sub(width(&name) + 5);
         lines.push(Line::from(vec![
             Span::styled(format!("  {name}"), style),
-            Span::styled(format!("  {}", cut(&entry.about, left)), theme.dim()),
+            Span::styled(format!("  {}", cut(&entry.about, left)), canvas.dim()),
         ]));
     }
     lines
 }
 
-pub(super) fn help(columns: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::styled("Keys", theme.heading())];
-    let row = |name: &str, about: &str, columns: usize| {
-        Line::raw(cut(&format!("  {name:<32}{about}"), columns))
-    };
-    lines.extend(KEYS.iter().map(|(name, about)| row(name, about, columns)));
+pub(super) fn help(rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled("Keys", canvas.heading())];
+    let row = |name: &str, about: &str| canvas.line(&format!("  {name:<32}{about}"), Style::new());
+    lines.extend(KEYS.iter().map(|(name, about)| row(name, about)));
     lines.push(Line::default());
-    lines.push(Line::styled("Commands", theme.heading()));
+    lines.push(Line::styled("Commands", canvas.heading()));
     for entry in OURS {
         let name = format!("/{} {}", entry.name, entry.takes);
-        lines.push(row(name.trim_end(), entry.about, columns));
+        lines.push(row(name.trim_end(), entry.about));
     }
-    lines.push(row("//NAME", "a command of the agent that is named like one of these", columns));
+    lines.push(row("//NAME", "a command of the agent that is named like one of these"));
     lines.truncate(rows);
     lines
 }
 
 /// Before anything was said.
-pub(super) fn welcome(
-    state: &State,
-    columns: usize,
-    rows: usize,
-    theme: Theme,
-) -> Vec<Line<'static>> {
+pub(super) fn welcome(state: &State, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(session) = &state.session {
         let agent = shown(&session.agent).into_owned();
         let cwd = shown(&session.cwd).into_owned();
         lines.push(Line::from(vec![
-            Span::styled(agent, theme.heading()),
-            Span::styled(cut(&format!("  in {cwd}"), columns.saturating_sub(12)), theme.dim()),
+            Span::styled(agent, canvas.heading()),
+            Span::styled(
+                cut(&format!("  in {cwd}"), canvas.columns.saturating_sub(12)),
+                canvas.dim(),
+            ),
         ]));
         let id = shown(&session.id).into_owned();
-        lines.push(Line::styled(cut(&format!("session {id}"), columns), theme.dim()));
-        lines.push(Line::styled(cut("/help lists keys and commands", columns), theme.dim()));
+        lines.push(canvas.line(&format!("session {id}"), canvas.dim()));
+        lines.push(canvas.line("/help lists keys and commands", canvas.dim()));
     }
     lines.truncate(rows);
     lines

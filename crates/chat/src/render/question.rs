@@ -4,11 +4,11 @@ use projection::{names_place, short_path};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
+use super::Canvas;
 use super::items::{diff, has_diff_of};
 use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
 use crate::state::State;
-use crate::theme::Theme;
-use crate::wrap::{Margin, Piece, cells, cut, width, words};
+use crate::wrap::{Margin, Piece, cut, width, words};
 
 /// Of a name that is cut, so much tells one option from another.
 const LEAST_NAME: usize = 12;
@@ -24,49 +24,42 @@ pub(super) struct Asked {
     hint: Option<Line<'static>>,
     /// Why it cannot be answered.
     notice: Vec<Line<'static>>,
-    columns: usize,
+    canvas: Canvas,
     loud: Style,
 }
 
 impl Asked {
     /// For a screen that has at most `max_rows` for it.
-    pub(super) fn new(
-        question: &Question,
-        state: &State,
-        columns: usize,
-        max_rows: usize,
-        theme: Theme,
-    ) -> Self {
-        let loud = theme.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
+    pub(super) fn new(question: &Question, state: &State, max_rows: usize, canvas: Canvas) -> Self {
+        let loud = canvas.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
         let others = match state.n_questions() {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let head = [Piece::new(question.title.clone(), loud), Piece::new(others, theme.dim())];
-        let (answers, hint) = answers(question, state, columns, theme);
+        let head = [Piece::new(question.title.clone(), loud), Piece::new(others, canvas.dim())];
+        let (answers, hint) = answers(question, state, canvas);
         let mut asked = Self {
-            title: words(&head, columns, &Margin::new("? ", "  ", loud)),
-            about: about(question, columns, theme),
+            title: words(&head, canvas.columns, &Margin::new("? ", "  ", loud)),
+            about: about(question, canvas),
             answers,
             hint,
             notice: Vec::new(),
-            columns,
+            canvas,
             loud,
         };
         if !asked.fits(max_rows)
             && let Wants::Choice(choices) = &question.wants
         {
             let short = choices.iter().enumerate();
-            let short =
-                short.map(|(index, choice)| short_option(index, choice, state, columns, theme));
+            let short = short.map(|(index, choice)| short_option(index, choice, state, canvas));
             if let Some(short) = short.collect() {
                 asked.answers = short;
             }
         }
         if !asked.fits(max_rows) {
             let [full, short] = TOO_SMALL;
-            let text = if width(full) <= columns { full } else { short };
-            asked.notice = words(&[Piece::new(text, loud)], columns, &Margin::default());
+            let text = if width(full) <= canvas.columns { full } else { short };
+            asked.notice = canvas.words(text, loud, &Margin::default());
         }
         asked
     }
@@ -87,7 +80,7 @@ impl Asked {
 
     fn fits(&self, max_rows: usize) -> bool {
         let mut lines = self.title.iter().chain(&self.answers);
-        self.least_rows() <= max_rows && lines.all(|line| line.width() <= self.columns)
+        self.least_rows() <= max_rows && lines.all(|line| line.width() <= self.canvas.columns)
     }
 
     /// At most `max_rows`: of what it is about as much as fits.
@@ -103,8 +96,8 @@ impl Asked {
             about.truncate(shown);
             let short = format!("  … {n_hidden} more lines");
             let full = format!("{short} are not shown; PageUp and Ctrl-O show the call in full");
-            let text = if width(&full) <= self.columns { full } else { short };
-            about.push(Line::styled(cut(&text, self.columns), self.loud));
+            let text = if width(&full) <= self.canvas.columns { full } else { short };
+            about.push(self.canvas.line(&text, self.loud));
         }
         let mut lines = self.notice;
         lines.extend(self.title);
@@ -118,17 +111,17 @@ impl Asked {
 
 /// What is to be done: the command, the changes, or whatever else the tool is given. Titles are
 /// the agent's words; these are what will happen.
-fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
     let call = question.call.shown();
     let outputs = &call.outputs;
     let mut lines = Vec::new();
     if let Some(command) = call.command.as_ref().filter(|command| **command != question.title) {
-        let margin = Margin::new("  $ ", "    ", theme.dim());
-        lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
+        let margin = Margin::new("  $ ", "    ", canvas.dim());
+        lines.extend(canvas.cells(command.clone(), canvas.code(), &margin));
     }
     let indented = |text: &str| {
-        let margin = Margin::new("  ", "  ", theme.dim());
-        cells(&[Piece::new(text, theme.code())], columns, &margin)
+        let margin = Margin::new("  ", "  ", canvas.dim());
+        canvas.cells(text, canvas.code(), &margin)
     };
     // A change is what the agent shows; what the tool is given beside it comes first.
     if !call.untold.is_empty() {
@@ -139,8 +132,8 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
         if let Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } = output {
             has_diff = true;
             let head = format!("  {path} +{n_added} −{n_removed}");
-            lines.push(Line::styled(cut(&head, columns), theme.strong()));
-            lines.extend(diff(changes, *n_left_out, true, columns, theme));
+            lines.push(canvas.line(&head, canvas.strong()));
+            lines.extend(diff(changes, *n_left_out, true, canvas));
         }
     }
     if !has_diff {
@@ -181,15 +174,13 @@ fn says_the_same(text: &str, call: &Shown) -> bool {
 fn answers(
     question: &Question,
     state: &State,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> (Vec<Line<'static>>, Option<Line<'static>>) {
-    let hint = |text: &str| Some(Line::styled(cut(text, columns), theme.dim()));
+    let hint = |text: &str| Some(canvas.line(text, canvas.dim()));
     match &question.wants {
         Wants::Choice(choices) => {
             let lines = choices.iter().enumerate();
-            let lines =
-                lines.flat_map(|(index, choice)| option(index, choice, state, columns, theme));
+            let lines = lines.flat_map(|(index, choice)| option(index, choice, state, canvas));
             let how = match state.is_answering {
                 true => "  a number or letter answers · ↑↓ Enter chooses · Esc stops the turn",
                 false => "  Tab to answer",
@@ -198,30 +189,24 @@ fn answers(
         }
         Wants::Form { url: Some(url), .. } => {
             let plain = Margin::default();
-            let mut lines = words(&[Piece::new(url.clone(), theme.link())], columns, &plain);
-            let margin = Margin::new("  ", "  ", theme.dim());
-            lines.extend(words(&[Piece::new("1 done · 2 no", theme.dim())], columns, &margin));
+            let mut lines = canvas.words(url.clone(), canvas.link(), &plain);
+            let margin = Margin::new("  ", "  ", canvas.dim());
+            lines.extend(canvas.words("1 done · 2 no", canvas.dim(), &margin));
             (lines, hint("  Esc stops the turn"))
         }
-        Wants::Form { .. } => field(state, columns, theme),
+        Wants::Form { .. } => field(state, canvas),
     }
 }
 
 /// An option in all its words. What a name says is the agent's word; what it does is not.
-fn option(
-    index: usize,
-    choice: &Choice,
-    state: &State,
-    columns: usize,
-    theme: Theme,
-) -> Vec<Line<'static>> {
+fn option(index: usize, choice: &Choice, state: &State, canvas: Canvas) -> Vec<Line<'static>> {
     /// Below this, every column is wanted.
     const INDENTED_FROM: usize = 30;
-    let (mark, style) = mark(index, state, theme);
+    let (mark, style) = mark(index, state, canvas);
     let (letter, does) = effect_of(choice, is_plain_yes(index, state));
     let text = format!("{}. {}{letter}{does}", index + 1, name_of(choice));
-    let rest = if columns < INDENTED_FROM { "  " } else { "     " };
-    words(&[Piece::new(text, style)], columns, &Margin::new(mark, rest, style))
+    let rest = if canvas.columns < INDENTED_FROM { "  " } else { "     " };
+    canvas.words(text, style, &Margin::new(mark, rest, style))
 }
 
 /// An option on one line, if enough of its name is left there.
@@ -229,21 +214,20 @@ fn short_option(
     index: usize,
     choice: &Choice,
     state: &State,
-    columns: usize,
-    theme: Theme,
+    canvas: Canvas,
 ) -> Option<Line<'static>> {
-    let (mark, style) = mark(index, state, theme);
+    let (mark, style) = mark(index, state, canvas);
     let (letter, does) = effect_of(choice, is_plain_yes(index, state));
     let name = name_of(choice);
     let begin = format!("{mark}{}. ", index + 1);
-    let room = columns.checked_sub(width(&begin) + width(letter) + width(&does))?;
+    let room = canvas.columns.checked_sub(width(&begin) + width(letter) + width(&does))?;
     let is_told = width(name) <= room || room >= LEAST_NAME;
     is_told.then(|| Line::styled(format!("{begin}{}{letter}{does}", cut(name, room)), style))
 }
 
-fn mark(index: usize, state: &State, theme: Theme) -> (&'static str, Style) {
+fn mark(index: usize, state: &State, canvas: Canvas) -> (&'static str, Style) {
     match state.is_answering && Some(index) == state.marked {
-        true => ("▸ ", theme.selected()),
+        true => ("▸ ", canvas.selected()),
         false => ("  ", Style::new()),
     }
 }
@@ -270,14 +254,10 @@ fn effect_of(choice: &Choice, is_plain_yes: bool) -> (&'static str, String) {
     }
 }
 
-fn field(
-    state: &State,
-    columns: usize,
-    theme: Theme,
-) -> (Vec<Line<'static>>, Option<Line<'static>>) {
+fn field(state: &State, canvas: Canvas) -> (Vec<Line<'static>>, Option<Line<'static>>) {
     let Some((form, field)) = state.form.as_ref().and_then(|form| Some((form, form.field()?)))
     else {
-        return (Vec::new(), Some(Line::styled(cut("  Tab to answer", columns), theme.dim())));
+        return (Vec::new(), Some(canvas.line("  Tab to answer", canvas.dim())));
     };
     let (n, of) = form.place();
     let expected = match &field.kind {
@@ -294,8 +274,8 @@ fn field(
     };
     let text = format!("{n}/{of} {}{expected}", field.title);
     let margin = Margin::new("  ", "  ", Style::new());
-    let lines = words(&[Piece::new(text, theme.strong())], columns, &margin);
+    let lines = canvas.words(text, canvas.strong(), &margin);
     let skip = if field.is_required { "" } else { " · Enter alone leaves it out" };
     let hint = format!("  type and press Enter{skip} · Esc cancels the form");
-    (lines, Some(Line::styled(cut(&hint, columns), theme.dim())))
+    (lines, Some(canvas.line(&hint, canvas.dim())))
 }

@@ -1,0 +1,50 @@
+//! What is drawn on: so many columns, in these styles.
+
+use std::ops::Deref;
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::theme::Theme;
+use crate::wrap::{self, Margin, Piece, cut};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Canvas {
+    pub(crate) columns: usize,
+    pub(crate) theme: Theme,
+}
+
+impl Canvas {
+    /// One line, cut where the screen ends.
+    pub(super) fn line(self, text: &str, style: Style) -> Line<'static> {
+        Line::styled(cut(text, self.columns), style)
+    }
+
+    /// As [`wrap::words`], in one style.
+    pub(super) fn words(
+        self,
+        text: impl Into<String>,
+        style: Style,
+        margin: &Margin,
+    ) -> Vec<Line<'static>> {
+        wrap::words(&[Piece::new(text, style)], self.columns, margin)
+    }
+
+    /// As [`wrap::cells`], in one style.
+    pub(super) fn cells(
+        self,
+        text: impl Into<String>,
+        style: Style,
+        margin: &Margin,
+    ) -> Vec<Line<'static>> {
+        wrap::cells(&[Piece::new(text, style)], self.columns, margin)
+    }
+}
+
+impl Deref for Canvas {
+    type Target = Theme;
+
+    fn deref(&self) -> &Theme {
+        &self.theme
+    }
+}
