@@ -28,12 +28,7 @@ const MAX_SESSIONS: usize = 200;
 
 #[derive(Debug)]
 pub(super) struct Errands {
-    client: Client,
-    news: mpsc::Sender<News>,
-    session: Option<SessionInfo>,
-    cwd: PathBuf,
-    order: Map<String, Value>,
-    command: Option<Vec<String>>,
+    errand: Errand,
     prompts: Option<mpsc::Sender<Value>>,
     /// Tells the prompts of this run from those of others.
     run: String,
@@ -48,23 +43,25 @@ impl Errands {
             Start::Command(words) => Some(words.clone()),
             _ => None,
         };
-        let (cwd, session, prompts) = (wanted.cwd.clone(), None, None);
+        let errand =
+            Errand { client, news, session: None, cwd: wanted.cwd.clone(), order, command };
         let run = format!("chat-{}-{}", std::process::id(), super::now());
-        Self { client, news, session, cwd, order, command, prompts, run }
+        Self { errand, prompts: None, run }
     }
 
     pub(super) fn report_to(&mut self, news: mpsc::Sender<News>) {
-        self.news = news;
+        self.errand.news = news;
     }
 
     /// From now on everything is about this session.
     pub(super) fn opened(&mut self, session: &SessionInfo) {
         let (sender, prompts) = mpsc::channel(MAX_PROMPTS);
         self.prompts = Some(sender);
-        self.session = Some(session.clone());
+        self.errand.session = Some(session.clone());
         let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
-        task::spawn(send_prompts(self.client.clone(), path, prompts, self.news.clone()));
-        let (dir, news) = (PathBuf::from(&session.cwd), self.news.clone());
+        let Errand { client, news, .. } = self.errand.clone();
+        task::spawn(send_prompts(client, path, prompts, news.clone()));
+        let dir = PathBuf::from(&session.cwd);
         task::spawn(async move {
             if let Ok(found) = tokio::task::spawn_blocking(move || files::below(&dir)).await {
                 let _ = news.send(News::Files(found)).await;
@@ -77,25 +74,11 @@ impl Errands {
             self.prompt(text, &mentions, name);
             return;
         }
-        let (client, news) = (self.client.clone(), self.news.clone());
-        let base = self.session.as_ref().map(|session| {
-            let id = encoded(&session.id);
-            format!("/v1/sessions/{id}")
-        });
-        let doing = Doing {
-            client,
-            news,
-            base,
-            id: self.session.as_ref().map(|session| session.id.clone()),
-            cwd: self.cwd.clone(),
-            order: self.order.clone(),
-            command: self.command.clone(),
-        };
-        task::spawn(doing.perform(effect));
+        task::spawn(self.errand.clone().perform(effect));
     }
 
     fn prompt(&self, text: String, mentions: &[String], name: u64) {
-        let cwd = self.session.as_ref().map(|session| PathBuf::from(&session.cwd));
+        let cwd = self.errand.session.as_ref().map(|session| PathBuf::from(&session.cwd));
         let mut blocks = vec![json!({ "type": "text", "text": text })];
         for path in mentions {
             let whole = cwd.clone().unwrap_or_default().join(path);
@@ -108,7 +91,7 @@ impl Errands {
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
             // Only full when the daemon is away; the state hears of it by itself then.
-            let _ = self.news.try_send(News::NotTaken { text, why });
+            let _ = self.errand.news.try_send(News::NotTaken { text, why });
         }
     }
 }
@@ -143,19 +126,18 @@ async fn send_prompts(
     }
 }
 
-/// One errand.
-struct Doing {
+/// What one errand needs.
+#[derive(Debug, Clone)]
+struct Errand {
     client: Client,
     news: mpsc::Sender<News>,
-    /// Where the session is.
-    base: Option<String>,
-    id: Option<String>,
+    session: Option<SessionInfo>,
     cwd: PathBuf,
     order: Map<String, Value>,
     command: Option<Vec<String>>,
 }
 
-impl Doing {
+impl Errand {
     async fn perform(self, effect: Effect) {
         let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
         let news = match self.done(effect).await {
@@ -171,7 +153,9 @@ impl Doing {
     async fn done(&self, effect: Effect) -> Result<Option<News>, String> {
         let client = &self.client;
         let told = |error: ClientError| words(&error);
-        let base = || self.base.as_deref().ok_or_else(|| "there is no session yet".to_owned());
+        let id = self.session.as_ref().map(|session| session.id.as_str());
+        let base = id.map(|id| format!("/v1/sessions/{}", encoded(id)));
+        let base = || base.as_deref().ok_or_else(|| "there is no session yet".to_owned());
         Ok(Some(match effect {
             Effect::Create { agent } => {
                 let session = create(client, &self.order, agent, self.command.as_deref());
@@ -228,7 +212,7 @@ impl Doing {
                 News::Agents { found, is_complete }
             }
             Effect::Export(path) => {
-                let id = self.id.clone().unwrap_or_default();
+                let id = id.unwrap_or_default();
                 let path = match path.as_str() {
                     "" => free(&self.cwd, &format!("session-{id:.10}")),
                     path => self.cwd.join(path),
