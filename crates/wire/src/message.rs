@@ -13,9 +13,9 @@ use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::Json;
 use crate::limits::NESTING;
 use crate::rpc::{RpcError, RpcId, codes};
-use crate::{Json, splice};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
@@ -132,12 +132,6 @@ impl Message {
         Json::trusted(out)
     }
 
-    /// The same line with another id, every other byte untouched.
-    pub fn with_id(&self, id: &RpcId) -> Bytes {
-        let Some(range) = self.id.clone() else { return self.line.clone() };
-        splice::replace(&self.line, range, id.as_str().as_bytes()).into()
-    }
-
     fn slice(&self, range: Range<usize>) -> &str {
         // The line was checked to be UTF-8 and ranges come from `&str` slices of it.
         std::str::from_utf8(self.line.get(range).unwrap_or_default()).unwrap_or_default()
@@ -207,6 +201,8 @@ impl<'a> Head<'a> {
     }
 }
 
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
 enum HeadKey {
     Jsonrpc,
     Id,
@@ -214,31 +210,8 @@ enum HeadKey {
     Params,
     Result,
     Error,
+    #[serde(other)]
     Other,
-}
-
-impl<'de> Deserialize<'de> for HeadKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Key;
-        impl Visitor<'_> for Key {
-            type Value = HeadKey;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member name")
-            }
-            fn visit_str<E>(self, name: &str) -> Result<HeadKey, E> {
-                Ok(match name {
-                    "jsonrpc" => HeadKey::Jsonrpc,
-                    "id" => HeadKey::Id,
-                    "method" => HeadKey::Method,
-                    "params" => HeadKey::Params,
-                    "result" => HeadKey::Result,
-                    "error" => HeadKey::Error,
-                    _ => HeadKey::Other,
-                })
-            }
-        }
-        deserializer.deserialize_identifier(Key)
-    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Head<'a> {

@@ -1,19 +1,9 @@
 //! Changes one place of a JSON text and leaves every other byte as it is.
 
-use std::ops::Range;
-
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::{Json, NotJson};
-
-pub(crate) fn replace(whole: &[u8], range: Range<usize>, with: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(whole.len() + with.len());
-    out.extend_from_slice(whole.get(..range.start).unwrap_or_default());
-    out.extend_from_slice(with);
-    out.extend_from_slice(whole.get(range.end..).unwrap_or_default());
-    out
-}
 
 /// Sets the member at `path` of an object, making objects on the way where they are
 /// missing. Members that are not on the path keep their bytes and their order.
