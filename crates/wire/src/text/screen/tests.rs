@@ -6,7 +6,9 @@ use super::{LineScreen, Tabs, last_screen};
 fn read(longest: usize, tabs: Tabs, pieces: &[&str]) -> (String, String) {
     let mut screen = LineScreen::new(longest, tabs);
     let mut out = String::new();
-    pieces.iter().for_each(|piece| screen.push(piece, &mut out));
+    for piece in pieces {
+        screen.push(piece, &mut out);
+    }
     let early = out.clone();
     screen.finish(&mut out);
     (out, early)
