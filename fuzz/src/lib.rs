@@ -11,6 +11,7 @@ pub mod lines;
 pub mod message;
 pub mod screen;
 pub mod script;
+pub mod sse;
 
 use runtimes::dialect::DialectName as Name;
 
@@ -18,11 +19,12 @@ use runtimes::dialect::DialectName as Name;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them. Each has a program of its name.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("lines", lines::cut),
     ("envelope", envelope::read),
     ("message", message::splice),
     ("screen", screen::show),
+    ("sse", sse::cut),
     ("claude_stream_json", |data| dialects::speak(Name::ClaudeStreamJson, data)),
     ("codex_exec", |data| dialects::speak(Name::CodexExec, data)),
     ("codex_app_server", |data| dialects::speak(Name::CodexAppServer, data)),

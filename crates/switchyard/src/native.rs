@@ -8,7 +8,6 @@ use std::sync::Arc;
 use agent::native::discover::{Advice, CANDIDATES};
 use agent::native::mcp::{ServerSpec, SpecError};
 use agent::native::models::Models;
-use agent::native::provider::Provider;
 use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
 use clap::Args;
@@ -209,10 +208,10 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
         }
     };
     let default = ready.providers.first();
-    let name = default.map_or("", Provider::name);
+    let name = default.name();
     let mut failures = ready.failures.clone();
-    if let Some(silent) = default.filter(|provider| !provider.lists_models())
-        && let Err(failure) = silent.answers().await
+    if !default.lists_models()
+        && let Err(failure) = default.answers().await
     {
         failures.push((name.to_owned(), failure));
     }

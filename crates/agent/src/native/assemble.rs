@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use super::chat::{Delta, Finish, Message, ToolCall, Usage};
+use super::chat::{Delta, Finish, ToolCall, Usage};
 
 /// For a call that has none: no tool is called that, so that the model is told.
 const NAMELESS: &str = "unnamed_tool";
@@ -59,16 +59,6 @@ impl Assembly {
         }
     }
 
-    /// What was said so far.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether anything came that a person or the history would miss.
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.thought.is_empty() && self.calls.is_empty()
-    }
-
     pub fn end(self) -> Assembled {
         let mut taken = HashSet::new();
         let calls: Vec<_> = self
@@ -91,17 +81,6 @@ impl Assembly {
             (finish, _) => finish,
         });
         Assembled { text: self.text, thought: self.thought, calls, usage: self.usage, finish }
-    }
-}
-
-impl Assembled {
-    /// As it goes into the history.
-    pub fn message(&self) -> Message {
-        Message::Assistant {
-            text: self.text.clone(),
-            thought: self.thought.clone(),
-            calls: self.calls.clone(),
-        }
     }
 }
 

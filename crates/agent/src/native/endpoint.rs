@@ -186,61 +186,43 @@ impl Kind {
         Self::Other,
     ];
 
-    /// As people write it.
-    pub fn title(self) -> &'static str {
+    /// Its word in configuration, its title, where it is when nobody says, and the variable in
+    /// which its key usually is; empty where there is none.
+    fn facts(self) -> [&'static str; 4] {
         match self {
-            Self::Openai => "OpenAI",
-            Self::Azure => "Azure OpenAI",
-            Self::Bedrock => "Amazon Bedrock",
-            Self::Ollama => "Ollama",
-            Self::Vllm => "vLLM",
-            Self::Litellm => "LiteLLM",
-            Self::Llamacpp => "llama.cpp",
-            Self::Openrouter => "OpenRouter",
-            Self::Lmstudio => "LM Studio",
-            Self::Other => "an OpenAI-compatible endpoint",
+            Self::Openai => ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"],
+            Self::Azure => ["azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY"],
+            Self::Bedrock => ["bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"],
+            Self::Ollama => ["ollama", "Ollama", "http://127.0.0.1:11434/v1", ""],
+            Self::Vllm => ["vllm", "vLLM", "http://127.0.0.1:8000/v1", ""],
+            Self::Litellm => ["litellm", "LiteLLM", "http://127.0.0.1:4000/v1", ""],
+            Self::Llamacpp => ["llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ""],
+            Self::Openrouter => {
+                ["openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"]
+            }
+            Self::Lmstudio => ["lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ""],
+            Self::Other => ["other", "an OpenAI-compatible endpoint", "", ""],
         }
     }
 
     /// As it is written in configuration, and the name of a provider that has none.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::Azure => "azure",
-            Self::Bedrock => "bedrock",
-            Self::Ollama => "ollama",
-            Self::Vllm => "vllm",
-            Self::Litellm => "litellm",
-            Self::Llamacpp => "llamacpp",
-            Self::Openrouter => "openrouter",
-            Self::Lmstudio => "lmstudio",
-            Self::Other => "other",
-        }
+        self.facts()[0]
+    }
+
+    /// As people write it.
+    pub fn title(self) -> &'static str {
+        self.facts()[1]
     }
 
     /// Where it is when nobody says.
     pub(super) fn usual_base(self) -> Option<&'static str> {
-        match self {
-            Self::Openai => Some("https://api.openai.com/v1"),
-            Self::Openrouter => Some("https://openrouter.ai/api/v1"),
-            Self::Ollama => Some("http://127.0.0.1:11434/v1"),
-            Self::Vllm => Some("http://127.0.0.1:8000/v1"),
-            Self::Litellm => Some("http://127.0.0.1:4000/v1"),
-            Self::Llamacpp => Some("http://127.0.0.1:8080/v1"),
-            Self::Lmstudio => Some("http://127.0.0.1:1234/v1"),
-            Self::Azure | Self::Bedrock | Self::Other => None,
-        }
+        Some(self.facts()[2]).filter(|base| !base.is_empty())
     }
 
     /// The variable in which its key usually is.
     pub(super) fn usual_key(self) -> Option<&'static str> {
-        match self {
-            Self::Openai => Some("OPENAI_API_KEY"),
-            Self::Azure => Some("AZURE_OPENAI_API_KEY"),
-            Self::Bedrock => Some("AWS_BEARER_TOKEN_BEDROCK"),
-            Self::Openrouter => Some("OPENROUTER_API_KEY"),
-            _ => None,
-        }
+        Some(self.facts()[3]).filter(|name| !name.is_empty())
     }
 
     fn usual_model(self) -> Option<&'static str> {

@@ -18,13 +18,13 @@ use bus::connection::CallError;
 use roots::{Facts, Kind, Place, Roots};
 use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use wire::ToolKind;
 
 use super::client::Client;
 use super::lock;
 use super::tools::ToolError;
 
 mod changing;
-mod deed;
 pub(super) mod difference;
 mod missing;
 pub(super) mod protected;
@@ -32,7 +32,6 @@ mod seen;
 pub(super) mod text;
 
 pub(super) use changing::Change;
-pub(super) use deed::Deed;
 use seen::Seen;
 pub(super) use text::Text;
 
@@ -98,7 +97,7 @@ impl Files {
     /// The text of a file; none where there is none.
     pub(super) async fn read(&self, place: &Place) -> Result<Option<Text>, ToolError> {
         let shown = self.shown(place);
-        self.check_denied(Deed::Read, place.path()).await?;
+        self.check_denied(ToolKind::Read, place.path()).await?;
         let on_disk = match self.look(place).await? {
             None => None,
             Some(facts) if facts.kind == Kind::File => {
@@ -202,8 +201,8 @@ impl Files {
 
     /// What is done to files without the client's help is first asked about where it has rules.
     /// An error says which rule denies it.
-    pub(super) async fn check_denied(&self, kind: Deed, path: &Path) -> Result<(), ToolError> {
-        let deed = json!({ "kind": kind.name(), "paths": [path.to_string_lossy()] });
+    pub(super) async fn check_denied(&self, kind: ToolKind, path: &Path) -> Result<(), ToolError> {
+        let deed = json!({ "kind": kind, "paths": [path.to_string_lossy()] });
         match self.shared.client.denial(deed).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => Err(self.denied(kind, path, &why)),
@@ -214,9 +213,9 @@ impl Files {
         }
     }
 
-    fn denied(&self, kind: Deed, path: &Path, why: &str) -> ToolError {
+    fn denied(&self, kind: ToolKind, path: &Path, why: &str) -> ToolError {
         let shown = path.strip_prefix(&self.shared.cwd).unwrap_or(path).display();
-        ToolError::new(format_args!("`{shown}` may not be {}: {why}", kind.done()))
+        ToolError::new(format_args!("`{shown}` may not be {}: {why}", done(kind)))
     }
 
     async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
@@ -227,7 +226,7 @@ impl Files {
         match client.read_text(path).await {
             Ok(text) => Ok(Some(text)),
             Err(CallError::Refused(error)) if error.is_denied() => {
-                Err(self.denied(Deed::Read, place.path(), &error.message))
+                Err(self.denied(ToolKind::Read, place.path(), &error.message))
             }
             // It does not have the file, or not as text; the disk may.
             Err(CallError::Refused(error)) => {
@@ -247,6 +246,16 @@ impl Files {
     ) -> Result<T, ToolError> {
         let shared = self.shared.clone();
         tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ToolError::new)
+    }
+}
+
+/// What may not be done to a file.
+fn done(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Edit => "changed",
+        ToolKind::Delete => "deleted",
+        ToolKind::Move => "moved",
+        _ => "read",
     }
 }
 

@@ -7,7 +7,6 @@
 
 mod connect;
 mod http;
-mod naming;
 mod offer;
 mod output;
 mod server;
@@ -144,7 +143,7 @@ impl Servers {
         let mut tools = Vec::new();
         for server in &self.all {
             for offer in server.offers().iter() {
-                let name = naming::tool_name(&server.spec.name, &offer.name);
+                let name = tool::tool_name(&server.spec.name, &offer.name);
                 if !taken.insert(name.clone()) {
                     tracing::debug!(name, "two MCP tools have one name; the second is left out");
                     continue;

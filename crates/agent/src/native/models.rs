@@ -148,11 +148,10 @@ impl Models {
     /// Whether the model of a session has tools; as usual, while nothing is known about it.
     pub fn tool_use(&self, id: &str) -> ToolUse {
         let wished = self.setup.as_ref().ok().and_then(|setup| setup.tools);
-        let ready = self.known();
-        let found = ready.as_ref().and_then(|ready| ready.providers.find(&ready.meant(id)));
-        let Some((provider, model)) = found else {
+        let Some(ready) = self.known() else {
             return ToolUse { is_wanted: wished.unwrap_or(true), is_refused: false };
         };
+        let (provider, model) = ready.providers.find(&ready.meant(id));
         ToolUse {
             is_wanted: wished.unwrap_or_else(|| provider.wants_tools(&model)),
             is_refused: provider.refuses_tools(&model),
@@ -162,9 +161,8 @@ impl Models {
     /// Somebody says that the model takes tools after all.
     pub fn try_tools_again(&self, id: &str) {
         let Some(ready) = self.known() else { return };
-        if let Some((provider, model)) = ready.providers.find(&ready.meant(id)) {
-            provider.try_tools_again(&model);
-        }
+        let (provider, model) = ready.providers.find(&ready.meant(id));
+        provider.try_tools_again(&model);
     }
 
     /// What a session can choose from; nothing if nothing is known.
@@ -188,9 +186,7 @@ impl Models {
     pub async fn choose(&self, id: &str) -> Result<Chosen, Failure> {
         let ready = self.ready().await?;
         let id = &*ready.meant(id);
-        let missing =
-            || Failure { category: Category::Internal, message: "no endpoint".to_owned() };
-        let (provider, model) = ready.providers.find(id).ok_or_else(missing)?;
+        let (provider, model) = ready.providers.find(id);
         let endpoint = provider.endpoint();
         let offered = ready.offers.iter().find(|offer| offer.id == id);
         let usual = match endpoint::is_loopback(&endpoint.base) {

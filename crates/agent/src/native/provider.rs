@@ -7,7 +7,7 @@
 //! | [`quirks`] | what an endpoint turned out not to take |
 //! | [`cost`] | what an answer cost: as the endpoint tells, or by its price |
 //! | [`answer`] | one answer from its request to its end, with repetitions |
-//! | [`reader`], [`sse`] | bytes to chunks |
+//! | [`reader`] | bytes to chunks |
 //! | [`chunk`], [`slots`] | chunks to [`Delta`](super::chat::Delta)s |
 //! | [`failure`] | what went wrong, and whether to try again |
 //! | [`pace`] | how long to wait before that |

@@ -15,7 +15,8 @@ const LAST_RESORT: &str = "gpt-4o";
 #[derive(Debug, Clone)]
 pub struct Providers {
     all: Vec<Provider>,
-    default: usize,
+    /// One of them.
+    default: Provider,
 }
 
 /// A model as clients see it.
@@ -31,7 +32,7 @@ impl Providers {
     /// `None` if there is no endpoint.
     pub fn new(setup: &Setup) -> Option<Self> {
         let all: Vec<_> = setup.endpoints.iter().cloned().map(Provider::new).collect();
-        let default = setup.default.min(all.len().checked_sub(1)?);
+        let default = all.get(setup.default).or(all.last())?.clone();
         Some(Self { all, default })
     }
 
@@ -40,8 +41,8 @@ impl Providers {
     }
 
     /// The provider that is used where nobody chooses.
-    pub fn first(&self) -> Option<&Provider> {
-        self.all.get(self.default)
+    pub fn first(&self) -> &Provider {
+        &self.default
     }
 
     /// What a provider's model is called.
@@ -54,14 +55,14 @@ impl Providers {
 
     /// Whose model that is, and what its provider calls it. A name that belongs to nobody is
     /// one of the default provider: not all endpoints list what they have.
-    pub fn find(&self, id: &str) -> Option<(&Provider, String)> {
+    pub fn find(&self, id: &str) -> (&Provider, String) {
         if self.all.len() > 1
             && let Some((prefix, model)) = id.split_once('/')
             && let Some(provider) = self.all.iter().find(|provider| provider.name() == prefix)
         {
-            return Some((provider, model.to_owned()));
+            return (provider, model.to_owned());
         }
-        Some((self.first()?, id.to_owned()))
+        (&self.default, id.to_owned())
     }
 
     /// The models of all endpoints that answer, the default provider's first, and why the
@@ -70,11 +71,7 @@ impl Providers {
         let mut failures = Vec::new();
         let lists = join_all(self.all.iter().map(Provider::models)).await;
         let mut lists: Vec<_> = self.all.iter().zip(lists).collect();
-        let default = self.default;
-        if default < lists.len() {
-            let first = lists.remove(default);
-            lists.insert(0, first);
-        }
+        lists.sort_by_key(|(provider, _)| provider.name() != self.default.name());
         let mut offers = Vec::new();
         for (provider, list) in lists {
             let models = list.unwrap_or_else(|failure| {
@@ -93,7 +90,7 @@ impl Providers {
     /// The id of the model that is used where nobody chooses: the configured one, else the
     /// first of the default provider that can probably be talked with.
     pub fn default_id(&self, offers: &[Offer]) -> String {
-        let Some(provider) = self.first() else { return LAST_RESORT.to_owned() };
+        let provider = &self.default;
         let configured = provider.endpoint().model.as_deref();
         let model = configured.or_else(|| self.picked(offers).map(|offer| &*offer.model.id));
         self.show(provider.name(), model.unwrap_or(LAST_RESORT))
@@ -101,7 +98,7 @@ impl Providers {
 
     /// Which model is used, where nobody named one.
     pub fn says_default(&self, offers: &[Offer]) -> Option<String> {
-        let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
+        let provider = self.unnamed()?;
         let id = self.default_id(offers);
         let why = match offers.iter().filter(|offer| offer.provider == provider.name()).count() {
             0 => "the endpoint lists none".to_owned(),
@@ -110,9 +107,14 @@ impl Providers {
         Some(format!("using the model `{id}` ({why}); `--model` and OPENAI_MODEL choose another"))
     }
 
+    /// The default provider, where nobody named a model of it.
+    fn unnamed(&self) -> Option<&Provider> {
+        Some(&self.default).filter(|provider| provider.endpoint().model.is_none())
+    }
+
     /// The model that was taken because nobody named one.
     fn picked<'a>(&self, offers: &'a [Offer]) -> Option<&'a Offer> {
-        let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
+        let provider = self.unnamed()?;
         let mut own = offers.iter().filter(|offer| offer.provider == provider.name());
         own.clone().find(|offer| offer.model.seems_to_chat()).or_else(|| own.next())
     }

@@ -308,7 +308,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     assert!(found.says().contains("Ollama"), "{}", found.says());
     let variables = |name: &str| (name == "OPENAI_MAX_TOKENS").then(|| "33".to_owned());
     let mut setup = Config::default().resolve(&variables).unwrap();
-    assert!(setup.is_empty());
+    assert!(setup.endpoints.is_empty());
     setup.adopt(&found);
     let [endpoint] = setup.endpoints.as_slice() else { panic!("one endpoint") };
     assert_eq!((endpoint.model.as_deref(), endpoint.max_tokens), (None, Some(33)));

@@ -26,150 +26,83 @@ pub(in crate::native) fn permission_key(line: &str, elsewhere: Option<&str>) -> 
 /// A program whose subcommands may be allowed one by one.
 struct Known {
     program: &'static str,
-    subcommands: &'static [&'static str],
+    /// A word or two each, with `|` between them; `*` stands for any word that could be a name.
+    subcommands: &'static str,
     /// Further words name files, packages or tests, and not more things to do.
     takes_words: bool,
     /// Options that start nothing, write nowhere else and read no other configuration.
-    options: &'static [&'static str],
+    options: &'static str,
 }
 
 const KNOWN: [Known; 13] = [
     Known {
         program: "cargo",
-        subcommands: &["test", "build", "check", "clippy", "fmt", "doc", "bench", "tree"],
+        subcommands: "test|build|check|clippy|fmt|doc|bench|tree",
         takes_words: true,
-        options: &[
-            "--",
-            "--all",
-            "--all-features",
-            "--all-targets",
-            "--bin",
-            "--bins",
-            "--check",
-            "--doc",
-            "--example",
-            "--examples",
-            "--features",
-            "--frozen",
-            "--ignored",
-            "--lib",
-            "--locked",
-            "--no-default-features",
-            "--no-deps",
-            "--no-fail-fast",
-            "--no-run",
-            "--nocapture",
-            "--offline",
-            "--package",
-            "--quiet",
-            "--release",
-            "--test",
-            "--tests",
-            "--test-threads",
-            "--verbose",
-            "--workspace",
-            "-p",
-            "-q",
-            "-v",
-        ],
+        options: "-- --all --all-features --all-targets --bin --bins --check --doc --example \
+            --examples --features --frozen --ignored --lib --locked --no-default-features \
+            --no-deps --no-fail-fast --no-run --nocapture --offline --package --quiet \
+            --release --test --tests --test-threads --verbose --workspace -p -q -v",
     },
     Known {
         program: "git",
-        subcommands: &["status", "diff", "log", "show", "blame", "add", "ls-files", "rev-parse"],
+        subcommands: "status|diff|log|show|blame|add|ls-files|rev-parse",
         takes_words: true,
-        options: &[
-            "--",
-            "--abbrev-ref",
-            "--all",
-            "--branch",
-            "--cached",
-            "--decorate",
-            "--graph",
-            "--name-only",
-            "--name-status",
-            "--no-color",
-            "--no-pager",
-            "--numstat",
-            "--oneline",
-            "--patch",
-            "--porcelain",
-            "--short",
-            "--show-toplevel",
-            "--staged",
-            "--stat",
-            "-1",
-            "-5",
-            "-10",
-            "-20",
-            "-A",
-            "-b",
-            "-n",
-            "-p",
-            "-s",
-            "-u",
-        ],
+        options: "-- --abbrev-ref --all --branch --cached --decorate --graph --name-only \
+            --name-status --no-color --no-pager --numstat --oneline --patch --porcelain \
+            --short --show-toplevel --staged --stat -1 -5 -10 -20 -A -b -n -p -s -u",
     },
     Known {
         program: "go",
-        subcommands: &["test", "build", "vet", "fmt"],
+        subcommands: "test|build|vet|fmt",
         takes_words: true,
-        options: &["-count", "-race", "-run", "-short", "-v"],
+        options: "-count -race -run -short -v",
     },
-    Known {
-        program: "npm",
-        subcommands: &["test", "run *"],
-        takes_words: false,
-        options: &["--silent", "-s"],
-    },
+    Known { program: "npm", subcommands: "test|run *", takes_words: false, options: "--silent -s" },
     Known {
         program: "pnpm",
-        subcommands: &["test", "run *"],
+        subcommands: "test|run *",
         takes_words: false,
-        options: &["--silent", "-s"],
+        options: "--silent -s",
     },
     Known {
         program: "yarn",
-        subcommands: &["test", "run *"],
+        subcommands: "test|run *",
         takes_words: false,
-        options: &["--silent", "-s"],
+        options: "--silent -s",
     },
-    Known { program: "bun", subcommands: &["test", "run *"], takes_words: false, options: &[] },
+    Known { program: "bun", subcommands: "test|run *", takes_words: false, options: "" },
     Known {
         program: "deno",
-        subcommands: &["test", "check", "lint", "fmt"],
+        subcommands: "test|check|lint|fmt",
         // A word may be an address, whose program it would run.
         takes_words: false,
-        options: &["--quiet", "-q"],
+        options: "--quiet -q",
     },
-    Known {
-        program: "make",
-        subcommands: &["*"],
-        takes_words: false,
-        options: &["-s", "--silent", "-k", "-j"],
-    },
+    Known { program: "make", subcommands: "*", takes_words: false, options: "-s --silent -k -j" },
     Known {
         program: "dotnet",
-        subcommands: &["test", "build"],
+        subcommands: "test|build",
         takes_words: false,
-        options: &["--no-restore", "--no-build"],
+        options: "--no-restore --no-build",
     },
     Known {
         program: "mvn",
-        subcommands: &["test", "compile", "verify", "package"],
+        subcommands: "test|compile|verify|package",
         takes_words: false,
-        options: &["-q", "-o"],
+        options: "-q -o",
     },
     Known {
         program: "gradle",
-        subcommands: &["test", "build", "check"],
+        subcommands: "test|build|check",
         takes_words: false,
-        options: &["-q", "--offline"],
+        options: "-q --offline",
     },
     Known {
         program: "mix",
-        subcommands: &["test", "compile", "format"],
+        subcommands: "test|compile|format",
         takes_words: true,
-        options: &["--trace"],
+        options: "--trace",
     },
 ];
 
@@ -182,15 +115,15 @@ fn short_name(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let (program, words) = words.split_first()?;
     let known = KNOWN.iter().find(|known| known.program == *program)?;
-    let (name, rest) = known.subcommands.iter().find_map(|&form| match_form(form, words))?;
+    let (name, rest) = known.subcommands.split('|').find_map(|form| match_form(form, words))?;
     let is_harmless = |word: &&str| match word.starts_with('-') {
-        true => known.options.contains(word),
+        true => known.options.split(' ').any(|option| option == *word),
         false => known.takes_words && stays_inside(word),
     };
     rest.iter().all(is_harmless).then(|| format!("{program} {name}"))
 }
 
-/// `form` is a word, or two; `*` stands for any word that could be a name.
+/// What of `words` has the form of a subcommand, and what stands behind it.
 fn match_form<'a>(form: &str, words: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
     let n_words = form.split(' ').count();
     let (matched, rest) = words.split_at_checked(n_words)?;

@@ -193,10 +193,6 @@ impl Setup {
         Self { endpoints, default, ..Self::default() }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.endpoints.is_empty()
-    }
-
     /// Uses what was found on this machine.
     pub fn adopt(&mut self, found: &Found) {
         let mut endpoint = found.endpoint();

@@ -18,8 +18,13 @@ fn key(setup: &Setup, at: usize) -> Option<&str> {
 
 #[test]
 fn with_nothing_there_is_nothing() {
-    assert!(resolve("", &[]).unwrap().is_empty());
-    assert!(resolve("", &[("OPENAI_API_KEY", " "), ("OPENAI_MODEL", "m")]).unwrap().is_empty());
+    assert!(resolve("", &[]).unwrap().endpoints.is_empty());
+    assert!(
+        resolve("", &[("OPENAI_API_KEY", " "), ("OPENAI_MODEL", "m")])
+            .unwrap()
+            .endpoints
+            .is_empty()
+    );
 }
 
 #[test]

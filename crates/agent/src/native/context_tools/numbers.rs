@@ -33,14 +33,11 @@ impl Numbers {
 
 impl std::fmt::Display for Numbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (at, range) in self.0.iter().enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            match range.start() == range.end() {
-                true => write!(f, "{comma}{}", range.start())?,
-                false => write!(f, "{comma}{}-{}", range.start(), range.end())?,
-            }
-        }
-        Ok(())
+        let shown = self.0.iter().map(|range| match range.start() == range.end() {
+            true => range.start().to_string(),
+            false => format!("{}-{}", range.start(), range.end()),
+        });
+        f.write_str(&shown.collect::<Vec<_>>().join(", "))
     }
 }
 

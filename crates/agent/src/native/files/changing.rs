@@ -3,8 +3,9 @@
 use std::io::ErrorKind;
 
 use roots::Place;
+use wire::ToolKind;
 
-use super::{Deed, Files, Text, Turn};
+use super::{Files, Text, Turn};
 use crate::native::lock;
 use crate::native::tools::ToolError;
 
@@ -24,9 +25,9 @@ pub(in crate::native) struct Change {
 
 impl Change {
     /// As rules have it.
-    fn deeds(&self) -> Vec<Deed> {
-        let own = if self.new.is_some() { Deed::Edit } else { Deed::Delete };
-        let moved = self.is_moved.then_some(Deed::Move);
+    fn deeds(&self) -> Vec<ToolKind> {
+        let own = if self.new.is_some() { ToolKind::Edit } else { ToolKind::Delete };
+        let moved = self.is_moved.then_some(ToolKind::Move);
         moved.into_iter().chain([own]).collect()
     }
 }

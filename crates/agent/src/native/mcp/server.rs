@@ -233,27 +233,24 @@ impl Server {
             abandoned.id = None;
             answer
         };
-        let gave_up = || {
-            format!(
-                "The MCP server `{name}` did not answer within {} s; the call was given up.",
-                within.as_secs_f32()
-            )
-        };
+        let failed = |how: &str| Err(ToolError(format!("The MCP server `{name}` {how}")));
         match timeout(within + SLACK, answered).await {
             Ok(Ok(result)) => Ok(offer::value_of(&result)),
-            Ok(Err(ServiceError::Timeout { .. })) | Err(_) => Err(ToolError(gave_up())),
-            Ok(Err(ServiceError::McpError(error))) => Err(ToolError(format!(
-                "The MCP server `{name}` refused: {}",
-                excerpt::head(&error.message, SHOWN_CHARS)
-            ))),
-            Ok(Err(ServiceError::TransportClosed)) => Err(ToolError(format!(
-                "The MCP server `{name}` ended during the call, and it is not known how far it \
-                 came. It is started again with the next call."
-            ))),
-            Ok(Err(other)) => Err(ToolError(format!(
-                "The MCP server `{name}` could not be called: {}",
-                excerpt::head(&other.to_string(), SHOWN_CHARS)
-            ))),
+            Ok(Err(ServiceError::Timeout { .. })) | Err(_) => {
+                let within = within.as_secs_f32();
+                failed(&format!("did not answer within {within} s; the call was given up."))
+            }
+            Ok(Err(ServiceError::McpError(error))) => {
+                failed(&format!("refused: {}", excerpt::head(&error.message, SHOWN_CHARS)))
+            }
+            Ok(Err(ServiceError::TransportClosed)) => failed(
+                "ended during the call, and it is not known how far it came. It is started again \
+                 with the next call.",
+            ),
+            Ok(Err(other)) => {
+                let why = excerpt::head(&other.to_string(), SHOWN_CHARS);
+                failed(&format!("could not be called: {why}"))
+            }
         }
     }
 

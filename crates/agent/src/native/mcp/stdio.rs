@@ -38,38 +38,11 @@ const MAX_LOGGED_LINES: usize = 1000;
 
 /// What programs need to find their way, and nothing that lets them in anywhere. A server that
 /// needs a key is given it by whoever names the server.
-const INHERITED: [&str; 30] = [
-    "HOME",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "USER",
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "TZ",
-    "TMPDIR",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "NVM_DIR",
-    "DOCKER_HOST",
-    "DISPLAY",
-];
+const INHERITED: &str = "HOME LOGNAME PATH SHELL TERM USER \
+    LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES TZ TMPDIR \
+    XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME \
+    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy \
+    SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS NVM_DIR DOCKER_HOST DISPLAY";
 
 /// Why a connection ended, if it was us who found something wrong.
 pub(super) type Reason = Arc<OnceLock<String>>;
@@ -98,7 +71,8 @@ pub(super) async fn start(
 
 fn environment(env: &Secrets) -> Environment {
     let mut environment = Environment::empty();
-    let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let names = INHERITED.split(' ');
+    let inherited = names.filter_map(|name| Some((name, std::env::var_os(name)?)));
     environment.set.extend(inherited.map(|(name, value)| (OsString::from(name), value)));
     let own = env.0.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     environment.set.extend(own);

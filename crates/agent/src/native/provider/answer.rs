@@ -9,10 +9,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::stream::{Stream, unfold};
+use futures_util::stream::{BoxStream, StreamExt as _, unfold};
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use reqwest::{Response, Url, Version};
@@ -37,7 +36,7 @@ const ERROR_WITHIN: Duration = Duration::from_secs(5);
 
 /// An answer on its way. Dropping it closes the connection.
 pub struct Answer {
-    pieces: Pin<Box<dyn Stream<Item = Result<Delta, Failure>> + Send>>,
+    pieces: BoxStream<'static, Result<Delta, Failure>>,
 }
 
 impl fmt::Debug for Answer {
@@ -51,12 +50,12 @@ impl Answer {
         let way = Way::new(provider, request);
         // The future that waits belongs to the stream, so that who stops polling can come back.
         let pieces = unfold(way, |mut way| async move { Some((way.next().await?, way)) });
-        Self { pieces: Box::pin(pieces) }
+        Self { pieces: pieces.boxed() }
     }
 
     /// The next piece, `None` at the end. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Result<Delta, Failure>> {
-        std::future::poll_fn(|context| self.pieces.as_mut().poll_next(context)).await
+        self.pieces.next().await
     }
 }
 

@@ -46,11 +46,8 @@ fn plain(url: &Url) -> ClientBuilder {
 pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
     let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
-    if endpoint.kind != Kind::Azure {
-        url.set_path(&format!("{path}/chat/completions"));
-        return url;
-    }
-    if has_deployments(endpoint) && !path.contains("/deployments/") {
+    let is_azure = endpoint.kind == Kind::Azure;
+    if is_azure && has_deployments(endpoint) && !path.contains("/deployments/") {
         let deployment = endpoint.deployment.as_deref().unwrap_or(model);
         let resource = path.strip_suffix("/openai").unwrap_or(path);
         url.set_path(&format!("{resource}/openai/deployments"));

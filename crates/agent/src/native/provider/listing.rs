@@ -219,68 +219,28 @@ fn chats(entry: &Value) -> Option<bool> {
 /// Whether a model's name is that of one for embeddings, pictures, speech, ranking or
 /// moderation, where nobody said.
 pub(super) fn name_suggests_other_work(model: &str) -> bool {
-    const PARTS: [&str; 16] = [
-        "embed",
-        "rerank",
-        "moderation",
-        "whisper",
-        "transcribe",
-        "dall-e",
-        "diffusion",
-        "image",
-        "speech",
-        "realtime",
-        "minilm",
-        "colbert",
-        "guard",
-        "davinci-002",
-        "babbage-002",
-        "turbo-instruct",
-    ];
+    const PARTS: &str = "embed rerank moderation whisper transcribe dall-e diffusion image speech \
+        realtime minilm colbert guard davinci-002 babbage-002 turbo-instruct";
     /// Short ones are found in other names too.
-    const WORDS: [&str; 17] = [
-        "tts", "bge", "gte", "e5", "clip", "flux", "flux.1", "sora", "veo", "ocr", "audio", "aqa",
-        "kokoro", "parakeet", "bark", "sdxl", "lyria",
-    ];
+    const WORDS: &str = "tts bge gte e5 clip flux flux.1 sora veo ocr audio aqa kokoro parakeet \
+        bark sdxl lyria";
     let model = model.to_lowercase();
     let name = model.rsplit('/').next().unwrap_or_default();
     let is_word = |word: &str| {
-        WORDS
-            .iter()
-            .any(|known| word.trim_end_matches(char::is_numeric) == *known || word == *known)
+        let mut known = WORDS.split(' ');
+        known.any(|known| word.trim_end_matches(char::is_numeric) == known || word == known)
     };
-    PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', ':']).any(is_word)
+    PARTS.split(' ').any(|part| name.contains(part)) || name.split(['-', '_', ':']).any(is_word)
 }
 
 /// Families of models that look at images, where nobody said.
 pub(super) fn name_suggests_images(model: &str) -> bool {
-    const FAMILIES: [&str; 22] = [
-        "gpt-4o",
-        "gpt-4.1",
-        "gpt-4-turbo",
-        "gpt-5",
-        "o3",
-        "o4-mini",
-        "claude",
-        "gemini",
-        "vision",
-        "llava",
-        "pixtral",
-        "gemma3",
-        "gemma-3",
-        "-vl",
-        "vl-",
-        "llama-4",
-        "llama4",
-        "minicpm-v",
-        "moondream",
-        "internvl",
-        "grok-4",
-        "qwen2.5vl",
-    ];
+    const FAMILIES: &str = "gpt-4o gpt-4.1 gpt-4-turbo gpt-5 o3 o4-mini claude gemini vision llava \
+        pixtral gemma3 gemma-3 -vl vl- llama-4 llama4 minicpm-v moondream internvl grok-4 \
+        qwen2.5vl";
     let model = model.to_lowercase();
     let name = model.rsplit('/').next().unwrap_or_default();
-    FAMILIES.iter().any(|family| match *family {
+    FAMILIES.split(' ').any(|family| match family {
         // Short names are found in other names too.
         "o3" => name == "o3" || name.starts_with("o3-"),
         family => name.contains(family),

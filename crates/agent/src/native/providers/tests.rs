@@ -21,15 +21,15 @@ fn without_an_endpoint_there_is_nothing() {
 fn one_provider_is_not_named_in_its_models() {
     let one = providers(&["openrouter".to_owned()]);
     assert_eq!(one.show("openrouter", "openrouter/auto"), "openrouter/auto");
-    assert_eq!(one.find("openrouter/auto").unwrap().1, "openrouter/auto");
+    assert_eq!(one.find("openrouter/auto").1, "openrouter/auto");
 }
 
 #[test]
 fn names_that_belong_to_nobody_go_to_the_default_provider() {
     let two = providers(&["a".to_owned(), "b".to_owned()]);
-    let (provider, model) = two.find("meta/llama").unwrap();
+    let (provider, model) = two.find("meta/llama");
     assert_eq!((provider.name(), model.as_str()), ("a", "meta/llama"));
-    let (provider, model) = two.find("b/meta/llama").unwrap();
+    let (provider, model) = two.find("b/meta/llama");
     assert_eq!((provider.name(), model.as_str()), ("b", "meta/llama"));
     assert_eq!(two.default_id(&[]), "a/gpt-4o");
 }
@@ -70,7 +70,7 @@ proptest! {
         let names: Vec<_> = names.into_iter().collect();
         let all = providers(&names);
         for name in &names {
-            let (provider, found) = all.find(&all.show(name, &model)).unwrap();
+            let (provider, found) = all.find(&all.show(name, &model));
             prop_assert_eq!((provider.name(), found.as_str()), (name.as_str(), model.as_str()));
         }
     }

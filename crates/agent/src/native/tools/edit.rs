@@ -12,6 +12,7 @@ use crate::native::scene::Scene;
 mod replacing;
 
 use replacing::{Replaced, replace};
+pub(super) use replacing::{same_but_ends, same_but_indent};
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -8,8 +8,7 @@ use roots::Kind as FileKind;
 use serde::Deserialize;
 
 use super::arguments::{self, boolean, integer, string, word};
-use super::{Kind, Location, Output, Prepared, Tool, ToolError, search};
-use crate::native::files::Deed;
+use super::{Kind, Output, Prepared, Tool, ToolError, search};
 use crate::native::scene::Scene;
 use roots::walk::stoppable;
 
@@ -121,16 +120,14 @@ async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> 
             let report = report.map_err(ToolError::new)?;
             let n_denied = plan.denied.len();
             for path in report.files {
-                if files.check_denied(Deed::Read, &path).await.is_err() {
+                if files.check_denied(Kind::Read, &path).await.is_err() {
                     plan.denied.push(path);
                 }
             }
             if plan.denied.len() > n_denied {
                 continue;
             }
-            let locations = report.locations.into_iter();
-            let locations = locations.map(|(path, line)| Location { path, line });
-            return Ok(Output { locations: locations.collect(), ..Output::text(report.text) });
+            return Ok(Output { locations: report.locations, ..Output::text(report.text) });
         }
         Err(ToolError::new("too many files with matches may not be read; use a narrower path"))
     };

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::arguments::{self, integer, string};
 use super::{Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::chat::Part;
-use crate::native::files::{Deed, Files, MAX_TEXT_BYTES};
+use crate::native::files::{Files, MAX_TEXT_BYTES};
 use crate::native::scene::Scene;
 
 const DEFAULT_LINES: usize = 2000;
@@ -126,7 +126,7 @@ async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError
     if facts.kind != FileKind::File {
         return Ok(None);
     }
-    files.check_denied(Deed::Read, place.path()).await?;
+    files.check_denied(Kind::Read, place.path()).await?;
     let bytes = files.bytes(place, MAX_TEXT_BYTES.max(MAX_IMAGE_BYTES)).await?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     if bytes.len() as u64 > MAX_IMAGE_BYTES {

@@ -257,21 +257,13 @@ pub(super) fn is_html(kind: &str) -> bool {
 }
 
 fn is_text(kind: &str) -> bool {
-    const OTHERS: [&str; 9] = [
-        "application/json",
-        "application/xml",
-        "application/xhtml+xml",
-        "application/javascript",
-        "application/yaml",
-        "application/x-yaml",
-        "application/toml",
-        "application/x-ndjson",
-        "application/x-sh",
-    ];
+    // Of `application`.
+    const OTHERS: &str = "json xml xhtml+xml javascript yaml x-yaml toml x-ndjson x-sh";
+    let is_other = |name| OTHERS.split(' ').any(|other| other == name);
     kind.starts_with("text/")
         || kind.ends_with("+json")
         || kind.ends_with("+xml") && !kind.starts_with("image/")
-        || OTHERS.contains(&kind)
+        || kind.strip_prefix("application/").is_some_and(is_other)
 }
 
 fn decode(bytes: &[u8], charset: Option<&str>) -> String {

@@ -263,27 +263,9 @@ impl Writer {
 }
 
 fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "p" | "div"
-            | "section"
-            | "article"
-            | "main"
-            | "header"
-            | "footer"
-            | "aside"
-            | "form"
-            | "figure"
-            | "figcaption"
-            | "table"
-            | "dl"
-            | "address"
-            | "details"
-            | "summary"
-            | "fieldset"
-            | "body"
-            | "title"
-    )
+    const BLOCKS: &str = "p div section article main header footer aside form figure figcaption \
+        table dl address details summary fieldset body title";
+    BLOCKS.split(' ').any(|block| block == name)
 }
 
 fn name_of(name: &[u8]) -> String {

@@ -20,7 +20,7 @@ fn allowed() -> Vec<String> {
     let one = |program: &str, form: &str| format!("{program} {}", form.replace('*', "check"));
     KNOWN
         .iter()
-        .flat_map(|known| known.subcommands.iter().map(|form| one(known.program, form)))
+        .flat_map(|known| known.subcommands.split('|').map(|form| one(known.program, form)))
         .collect()
 }
 

@@ -3,6 +3,8 @@
 //! Always true: a hunk changes one place, below the one before it, and only where it can be
 //! meant: with several places that fit it is refused unless a head says which.
 
+use crate::native::tools::edit::{same_but_ends, same_but_indent};
+
 /// A change with what stands around it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk<'a> {
@@ -92,7 +94,7 @@ fn find(lines: &[&str], from: usize, hunk: &Hunk<'_>) -> Result<usize, String> {
         // Nothing but new lines: below the head, or at the end.
         return Ok(if hunk.heads.is_empty() || hunk.is_at_end { lines.len() } else { from + 1 });
     }
-    for alike in [same as fn(&str, &str) -> bool, same_but_ends, same_but_white] {
+    for alike in [same as fn(&str, &str) -> bool, same_but_ends, same_but_indent] {
         let fits = |at: &usize| {
             let there = lines.get(*at..*at + old.len()).unwrap_or_default();
             there.len() == old.len() && there.iter().zip(&old).all(|(one, two)| alike(one, two))
@@ -126,12 +128,4 @@ fn find(lines: &[&str], from: usize, hunk: &Hunk<'_>) -> Result<usize, String> {
 
 fn same(one: &str, two: &str) -> bool {
     one == two
-}
-
-fn same_but_ends(one: &str, two: &str) -> bool {
-    one.trim_end() == two.trim_end()
-}
-
-fn same_but_white(one: &str, two: &str) -> bool {
-    one.trim() == two.trim()
 }

@@ -19,6 +19,7 @@ use grep_searcher::{
 use roots::{Kind, Place, Roots};
 use serde::Deserialize;
 
+use crate::native::tools::Location;
 use roots::walk::{Bounds, End, Stop, walk};
 
 const MAX_CHARS: usize = 30_000;
@@ -53,7 +54,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Report {
     pub text: String,
-    pub locations: Vec<(PathBuf, Option<u32>)>,
+    pub locations: Vec<Location>,
     /// All files of which something is told.
     pub files: Vec<PathBuf>,
 }
@@ -126,7 +127,7 @@ struct Notes<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
     text: String,
-    locations: Vec<(PathBuf, Option<u32>)>,
+    locations: Vec<Location>,
     files: Vec<PathBuf>,
     n_matches: usize,
 }
@@ -176,7 +177,7 @@ impl Notes<'_> {
     fn locate(&mut self, place: &Place, line: Option<u64>) {
         if self.locations.len() < MAX_LOCATIONS {
             let line = line.and_then(|line| u32::try_from(line).ok());
-            self.locations.push((place.path().to_owned(), line));
+            self.locations.push(Location { path: place.path().to_owned(), line });
         }
     }
 }

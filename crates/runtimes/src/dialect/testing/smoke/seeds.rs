@@ -23,6 +23,7 @@ pub(super) fn of(target: &str) -> Vec<Vec<u8>> {
         "lines" => printed(&["plain", "cursor-agent"]).map(|text| ended(&text, 200)).collect(),
         "envelope" | "message" => messages(),
         "screen" => screens(),
+        "sse" => messages().iter().map(|message| event(message)).collect(),
         "claude_stream_json" => dialect(&["claude", "qwen"]),
         "codex_exec" => dialect(&["codex"]),
         "codex_app_server" => dialect(&["codex-app-server"]),
@@ -35,6 +36,12 @@ pub(super) fn of(target: &str) -> Vec<Vec<u8>> {
         "openai_json" => dialect(&["vibe", "kimi-cli", "kimi-code"]),
         _ => panic!("{target} has no seeds"),
     }
+}
+
+/// A message as an event, and a limit that is larger.
+fn event(message: &[u8]) -> Vec<u8> {
+    let event = [b"id: 1\r\nevent: message\ndata: ", message, b"\n\n: still here\r\r"].concat();
+    ended(&event, u8::MAX)
 }
 
 /// The names and the short values in seeds, as libFuzzer reads a dictionary.
