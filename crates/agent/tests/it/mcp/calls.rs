@@ -15,7 +15,7 @@ async fn tools_of_all_pages_appear_namespaced_and_can_be_called() {
     let names = stage.names();
     assert_eq!(names[..2], ["mcp__played__echo", "mcp__played__look"]);
     assert_eq!(names.len(), 12);
-    let spec = stage.tool("mcp__played__echo").spec;
+    let spec = stage.tool("mcp__played__echo").spec.clone();
     assert_eq!(spec.description, "Does echo.");
     assert_eq!(spec.parameters, json!({ "type": "object", "properties": {} }));
 

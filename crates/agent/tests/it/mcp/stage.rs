@@ -54,7 +54,7 @@ impl Stage {
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
-        self.servers.tools().iter().map(|tool| tool.spec.name).collect()
+        self.servers.tools().iter().map(|tool| tool.spec.name.clone()).collect()
     }
 
     pub(crate) fn tool(&self, name: &str) -> Arc<Tool> {

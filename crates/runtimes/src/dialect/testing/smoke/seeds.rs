@@ -40,8 +40,8 @@ pub(super) fn of(target: &str) -> Vec<Vec<u8>> {
 
 /// A message as an event, and a limit that is larger.
 fn event(message: &[u8]) -> Vec<u8> {
-    let event = [b"id: 1\r\nevent: message\ndata: ", message, b"\n\n: still here\r\r"].concat();
-    ended(&event, u8::MAX)
+    let before = b"id: 1\r\nevent: message\ndata: ".as_slice();
+    ended(&[before, message, b"\n\n: still here\r\r"].concat(), u8::MAX)
 }
 
 /// The names and the short values in seeds, as libFuzzer reads a dictionary.
