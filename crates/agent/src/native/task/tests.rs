@@ -119,5 +119,5 @@ async fn arguments_that_do_not_fit_are_told() {
     play.server.answer(text("Sorry."));
     play.prompt("go").await;
     let results = play.server.last_chat().new_tool_results();
-    assert!(results[0].contains("do not fit"), "{results:?}");
+    assert!(results[0].contains("missing field `description`"), "{results:?}");
 }
