@@ -5,7 +5,6 @@ mod main_talk;
 mod summary;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,7 +61,7 @@ pub struct Session {
     /// Its own tools, those of servers aside.
     pub tools: Vec<Arc<Tool>>,
     pub instructions: Instructions,
-    limits: Limits,
+    pub limits: Limits,
     options: Mutex<Options>,
     /// Of the turn that runs.
     cancel: Mutex<Option<CancellationToken>>,
@@ -124,14 +123,6 @@ impl Session {
 
     pub fn client(&self) -> &Client {
         &self.scene.client
-    }
-
-    pub fn cwd(&self) -> &PathBuf {
-        &self.scene.cwd
-    }
-
-    pub fn limits(&self) -> Limits {
-        self.limits
     }
 
     pub fn options(&self) -> Options {

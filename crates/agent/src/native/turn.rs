@@ -123,7 +123,7 @@ impl Turn<'_> {
         let mut failing = calls::Failing::default();
         let mut used = 0;
         let mut has_made_room = false;
-        for _ in 0..self.session.limits().max_requests {
+        for _ in 0..self.session.limits.max_requests {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Stop::Cancelled),

@@ -21,13 +21,7 @@ pub(in crate::native) struct Text {
 pub(in crate::native) struct Habits {
     has_bom: bool,
     /// Every line ends in CRLF. Where only some do, they are part of the text.
-    is_crlf: bool,
-}
-
-impl Habits {
-    pub(in crate::native) fn is_crlf(self) -> bool {
-        self.is_crlf
-    }
+    pub(in crate::native) is_crlf: bool,
 }
 
 impl Text {

@@ -42,7 +42,7 @@ impl<'a> MainTalk<'a> {
             Ok(summary) => {
                 self.session.journal.add(Item::Compacted { summary: summary.clone() }).await?;
                 self.tell_compaction(&id, "completed", Some(&summary)).await?;
-                self.tell_usage(context::estimate(&self.messages())).await
+                self.session.tell_usage(context::estimate(&self.messages())).await
             }
             Err(error) => {
                 self.tell_compaction(&id, "failed", None).await?;
@@ -83,10 +83,6 @@ impl<'a> MainTalk<'a> {
             }
             false => self.tell(chunk("agent_thought_chunk", &format!("{text}\n"))).await,
         }
-    }
-
-    async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
-        self.session.tell_usage(used).await
     }
 }
 
@@ -129,7 +125,7 @@ impl Talk for MainTalk<'_> {
             self.session.spent(usage.unwrap_or_default());
             let used = usage.map(Usage::total);
             let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
-            self.tell_usage(used).await?;
+            self.session.tell_usage(used).await?;
             Ok(seq)
         })
     }

@@ -92,7 +92,7 @@ struct Edited {
 
 fn edit(asked: &Arguments, name: &str, old: Option<&Text>) -> Result<Edited, ToolError> {
     let whole = old.map(Text::plain).unwrap_or_default();
-    let to_plain = |text: &str| match old.is_some_and(|old| old.habits().is_crlf()) {
+    let to_plain = |text: &str| match old.is_some_and(|old| old.habits().is_crlf) {
         true => text.replace("\r\n", "\n"),
         false => text.to_owned(),
     };
