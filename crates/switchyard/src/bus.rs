@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::Value;
-
 use crate::cli_bus::{BusArgs, BusVerb};
 use crate::config::Config;
 use crate::format::print;
@@ -49,9 +47,7 @@ pub(crate) async fn dispatch(
     let tell = async |order: Order, done: String| {
         let answer = control::send(&config.home.run, &which, &order).await?;
         serve::say(&done);
-        for note in answer["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            serve::say(note);
-        }
+        status::strings(&answer["notes"]).into_iter().for_each(serve::say);
         Ok(ExitCode::SUCCESS)
     };
     match verb {

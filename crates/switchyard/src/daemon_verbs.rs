@@ -248,8 +248,8 @@ fn own_log(config: &Config, path: &Path) -> Vec<std::ffi::OsString> {
     }
 }
 
-/// The end of a text file, from no more than its last 256 KiB.
-/// The last lines of a file that came after its first `begin` bytes.
+/// The last lines of a file that came after its first `begin` bytes, from no more than its last
+/// 256 KiB.
 fn last_lines(path: &Path, begin: u64, n: usize) -> String {
     const MAX_BYTES: u64 = 256 << 10;
     let read = || -> std::io::Result<String> {

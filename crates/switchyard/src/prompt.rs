@@ -84,18 +84,15 @@ pub(crate) fn tell_outside(attached: &[PathBuf], roots: &[PathBuf]) {
 
 /// A link to a file.
 fn link(path: &Path) -> anyhow::Result<Value> {
-    let real = path.canonicalize().with_context(|| format!("cannot attach {}", path.display()))?;
-    let metadata = real.metadata().with_context(|| format!("cannot attach {}", path.display()))?;
+    let cannot = || format!("cannot attach {}", path.display());
+    let real = path.canonicalize().with_context(cannot)?;
+    let metadata = real.metadata().with_context(cannot)?;
     if !metadata.is_file() {
-        bail!("cannot attach {}: it is not a file", path.display());
+        bail!("{}: it is not a file", cannot());
     }
     let mime = match mime_of(&real) {
         // A name that says nothing; what is in it does.
-        UNTOLD
-            if !is_text(&real).with_context(|| format!("cannot attach {}", path.display()))? =>
-        {
-            "application/octet-stream"
-        }
+        UNTOLD if !is_text(&real).with_context(cannot)? => "application/octet-stream",
         mime => mime,
     };
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();

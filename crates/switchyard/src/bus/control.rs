@@ -178,8 +178,7 @@ fn nobody(which: &Which, all: &[String], mute: &[String]) -> Failure {
 }
 
 fn in_short(status: &Value) -> String {
-    let listeners: Vec<&str> =
-        status["listeners"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let listeners = status::strings(&status["listeners"]);
     let file = status["file"].as_str().unwrap_or_default();
     format!(
         "pid {} with {file} on {}",

@@ -42,9 +42,11 @@ pub(crate) enum Form {
     StdioBus,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{}{wrong}", path.display())]
     Wrong { path: PathBuf, wrong: Wrong },
 }
 
@@ -193,18 +195,11 @@ fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-impl fmt::Display for FileError {
+impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable { path, source } => {
-                write!(f, "cannot read {}: {source}", path.display())
-            }
-            Self::Wrong { path, wrong } => match wrong.at {
-                Some((line, column)) => {
-                    write!(f, "{}:{line}:{column}: {}", path.display(), wrong.message)
-                }
-                None => write!(f, "{}: {}", path.display(), wrong.message),
-            },
+        match self.at {
+            Some((line, column)) => write!(f, ":{line}:{column}: {}", self.message),
+            None => write!(f, ": {}", self.message),
         }
     }
 }

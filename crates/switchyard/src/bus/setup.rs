@@ -185,11 +185,12 @@ pub(super) async fn launch(
             launch
         }
         Work::Agent { name, permissions } => {
-            let order = Order { agent: Some(name.clone()), cwd: cwd.clone(), ..Order::default() };
             let mode = permissions.unwrap_or(config.file.permissions.mode());
+            let agent = Some(name.clone());
+            let order = Order { agent, cwd, ..Order::default() };
             let found = agent_command(config, &order, mode).await;
             let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
-            let mut launch = Launch::new(command.program, cwd);
+            let mut launch = Launch::new(command.program, command.cwd);
             (launch.args, launch.env) = (command.args, command.env);
             launch
         }

@@ -185,7 +185,7 @@ pub(super) fn prometheus(status: &Value) -> String {
     text
 }
 
-fn strings(value: &Value) -> Vec<&str> {
+pub(super) fn strings(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 

@@ -77,9 +77,7 @@ impl Presence {
                 .hint_at_home(error.kind())
         })
     }
-}
 
-impl Presence {
     /// Others no longer come here; nobody takes our place before we are gone.
     pub(crate) fn withdraw(&self) {
         let _ = std::fs::remove_file(self.run.join("daemon.json"));

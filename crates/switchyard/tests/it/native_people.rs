@@ -115,8 +115,8 @@ async fn what_is_wrong_with_the_setup_is_named() {
     let ran = run(&stage, &["config", "show"], &[]).await;
     assert!(ran.out.contains("[native.providers.test]"), "{}", ran.out);
     let ran = run(&stage, &["agents", "show", "native"], &[("OPENAI_API_KEY", "")]).await;
-    assert!(ran.out.contains("key        OPENAI_API_KEY (not set)"), "{}", ran.out);
-    assert!(ran.out.contains("sandbox    off"), "{}", ran.out);
+    assert!(ran.out.contains("key         OPENAI_API_KEY (not set)"), "{}", ran.out);
+    assert!(ran.out.contains("sandbox     off"), "{}", ran.out);
 
     stage.model.on("/v1/models", status(401).json(&json!({ "error": { "message": "no" } })));
     let ran = run(&stage, &["agents", "show", "native"], &[]).await;
