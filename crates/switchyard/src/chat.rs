@@ -25,8 +25,10 @@ const HISTORY: &str = "chat-history";
 
 /// Whether the whole screen is used; the log must not be written there, then.
 pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !args.plain && !is_dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    !args.plain
+        && !terminal::is_dumb()
+        && std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
 }
 
 pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::home;
 use crate::outcome::Failure;
 use crate::signals::Signals;
-use crate::{bootstrap, stdio, terminal};
+use crate::{bootstrap, stdio};
 
 const NAME: &str = "Built-in agent";
 /// What it can do, in short.
@@ -110,10 +110,10 @@ fn understood(config: &Config) -> Result<(native::config::Setup, Vec<ServerSpec>
 
 /// What is wrong with the configuration, on stderr now and as the answer to every prompt.
 fn told(failure: Failure) -> native::provider::Failure {
+    failure.say();
     let (message, hint) = failure.into_words();
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("{message}{hint}");
-    terminal::say(&projection::sanitize(&format!("switchyard: {message}")));
     native::provider::Failure { category: Category::BadInput, message }
 }
 

@@ -126,13 +126,15 @@ impl Failure {
         if self.is_reader_gone {
             return ExitCode::SUCCESS;
         }
-        let mut text = format!("switchyard: {}", self.message);
-        if let Some(hint) = self.hint {
-            text.push_str("\nhint: ");
-            text.push_str(&hint);
-        }
-        terminal::say(&projection::sanitize(&text));
+        self.say();
         ExitCode::from(self.code)
+    }
+
+    /// Tells the person.
+    pub(crate) fn say(&self) {
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+        let text = format!("switchyard: {}{hint}", self.message);
+        terminal::say(&projection::sanitize(&text));
     }
 }
 

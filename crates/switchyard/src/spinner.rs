@@ -9,6 +9,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::task::JoinHandle;
 
+use crate::terminal;
+
 /// What is quicker needs no words.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TURN_EVERY: Duration = Duration::from_millis(100);
@@ -25,8 +27,7 @@ struct Shown {
 
 impl Spinner {
     pub(crate) fn start(text: impl Into<String>) -> Self {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if !std::io::stderr().is_terminal() || is_dumb {
+        if !std::io::stderr().is_terminal() || terminal::is_dumb() {
             return Self::none();
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());

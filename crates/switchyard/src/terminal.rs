@@ -32,8 +32,12 @@ pub(crate) fn color_on_stderr() -> bool {
 
 fn wants_color() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !is_set("NO_COLOR") && !is_dumb
+    !is_set("NO_COLOR") && !is_dumb()
+}
+
+/// It can do no more than print.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Until whoever reads our stdout has closed it, as `| head` does when it has seen enough.

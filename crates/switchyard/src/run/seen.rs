@@ -4,7 +4,7 @@ use wire::event::Limit;
 use wire::event::{DecidedBy, StopReason};
 use wire::{Event, Fault, Own, TurnId};
 
-use crate::{outcome, terminal};
+use crate::outcome::{self, Failure};
 
 /// What the events of a turn tell about its end.
 #[derive(Debug, Default)]
@@ -58,8 +58,7 @@ impl Seen {
     pub(super) fn tell_failure(&self) {
         let fault = self.end.as_ref().and_then(|end| end.fault.as_ref());
         let Some(Fault { message, remedy, .. }) = fault else { return };
-        let hint = remedy.as_ref().map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
-        terminal::say(&projection::sanitize(&format!("switchyard: {message}{hint}")));
+        Failure::new(outcome::ERROR, message).hinting(remedy.as_ref()).say();
     }
 
     fn was_refused(&self) -> bool {
