@@ -74,7 +74,7 @@ pub(crate) type Presence = Counted<SessionId>;
 #[derive(Debug, Default)]
 struct Seat(OnceCell<Seated>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Seated {
     handle: SessionHandle,
     slot: Arc<HostSlot>,
@@ -266,22 +266,23 @@ impl Desk {
 
     /// The handle of a session that is awake.
     pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
-        let seat = lock(&self.seats).get(&id)?.clone();
-        let handle = seat.0.get()?.handle.clone();
-        (!handle.is_over()).then_some(handle)
+        self.at(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
     }
 
     /// What the session's task does, or why it ended: that is known until the session is woken
     /// again, or many others were.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
-        let seat = lock(&self.seats).get(&id)?.clone();
-        Some(seat.0.get()?.handle.phase())
+        self.at(id).map(|seated| seated.handle.phase())
     }
 
     /// Where the agent of a session that is awake runs, if it does.
     pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
-        let seat = lock(&self.seats).get(&id)?.clone();
-        Some(seat.0.get()?.slot.clone())
+        self.at(id).map(|seated| seated.slot)
+    }
+
+    /// Who sits at a session's place; nobody, while it is being woken.
+    fn at(&self, id: SessionId) -> Option<Seated> {
+        lock(&self.seats).get(&id)?.0.get().cloned()
     }
 
     pub fn n_live(&self) -> usize {

@@ -315,8 +315,8 @@ fn forget(host: &Host, agent_session: &str, error: LinkError) -> Forgotten {
     }
 }
 
-/// Params of load and resume: those of `session/new` with the session's id.
-fn params_for(agent_session: &str, new_params: &Json) -> Json {
-    let id = Json::of(&agent_session);
-    wire::set_member(new_params, &["sessionId"], &id).unwrap_or_else(|_| new_params.clone())
+/// Params with a session's id, as whoever gets them knows it.
+pub(crate) fn params_for(session: &str, params: &Json) -> Json {
+    let id = Json::of(&session);
+    wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
 }

@@ -21,7 +21,7 @@ use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::Policy;
-use crate::session::{ChooseError, SessionHandle, SessionSetup, reseed_preamble};
+use crate::session::{ChooseError, SessionHandle, reseed_preamble};
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
 use bus::connection::CallError;
@@ -50,9 +50,9 @@ pub struct Opened {
 pub struct Taken {
     pub record: SessionRecord,
     made_of: MadeOf,
-    claim: Claim,
+    pub(crate) claim: Claim,
     /// What is not as it was when the session was last opened, for the report.
-    changed: Vec<String>,
+    pub(crate) changed: Vec<String>,
 }
 
 impl Taken {
@@ -306,9 +306,7 @@ pub(crate) async fn relink(
     let wished =
         wished(&link, host, details).inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
-        let agent_session = Json::of(&link.agent_session);
-        let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
-            .unwrap_or_else(|_| setting.params.clone());
+        let params = link::params_for(&link.agent_session, &setting.params);
         let within = host.settings.open_within;
         let set = host.connection.call_within(within, &setting.method, &params);
         let set = link::while_hearing(&mut link.messages, &mut link.early, set);
@@ -353,16 +351,8 @@ fn start(
 ) -> Result<SessionHandle, OpenError> {
     // This session is there, so nobody else will want it.
     terms.slot.discard_prepared();
-    let Taken { record, claim, changed, .. } = taken;
-    let setup = SessionSetup {
-        record,
-        claim,
-        changed,
-        slot: terms.slot.clone(),
-        policy: terms.policy.clone(),
-        roots: place.all().cloned().collect(),
-    };
-    Ok(SessionHandle::start(yard, setup, linked)?)
+    let roots: Vec<PathBuf> = place.all().cloned().collect();
+    Ok(SessionHandle::start(yard, terms, taken, &roots, linked)?)
 }
 
 impl From<&OpenError> for Fault {

@@ -26,16 +26,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use roots::Roots;
-use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
-use crate::host::{AgentCapabilities, Host, HostSlot};
+use crate::host::{AgentCapabilities, Host};
 use crate::link::{self, Linked};
+use crate::open::{Taken, Terms};
 use crate::options::{Choice, NotOffered, request_for};
-use crate::permission::{Decider, Policy};
+use crate::permission::Decider;
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
@@ -47,19 +47,6 @@ pub use turns::NotQueued;
 
 /// Commands that may wait for a session that is busy with its log.
 const MAX_COMMANDS: usize = 64;
-
-/// Everything needed to bring a session to life.
-#[derive(Debug)]
-pub(crate) struct SessionSetup {
-    pub(crate) record: SessionRecord,
-    pub(crate) claim: Claim,
-    pub(crate) slot: Arc<HostSlot>,
-    pub(crate) policy: Policy,
-    /// The working directory first, then the additional ones.
-    pub(crate) roots: Vec<PathBuf>,
-    /// What is not as it was, for the report of how the agent got the session back.
-    pub(crate) changed: Vec<String>,
-}
 
 /// What of an agent's requests an attached client answers, beside questions.
 #[derive(Debug, Clone, Copy, Default)]
@@ -217,18 +204,20 @@ pub enum Answer {
 }
 
 impl SessionHandle {
-    /// Starts the session's task.
+    /// Starts the session's task. Of `roots` the working directory is the first.
     pub(crate) fn start(
         yard: &Yard,
-        setup: SessionSetup,
+        terms: &Terms,
+        taken: Taken,
+        roots: &[PathBuf],
         linked: Option<Linked>,
     ) -> Result<Self, roots::Error> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(Phase::Idle);
-        let handle = Self { id: setup.record.id, commands: sender.clone(), phase };
+        let handle = Self { id: taken.record.id, commands: sender.clone(), phase };
         let forbidden = yard.settings.forbidden.renewed();
-        let roots = Arc::new(Roots::open(&setup.roots, &forbidden)?);
-        let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
+        let roots = Arc::new(Roots::open(roots, &forbidden)?);
+        let actor = Actor::new(yard.clone(), terms, taken, roots, sender.downgrade(), phase_sender);
         task::spawn(actor.run(commands, linked));
         Ok(handle)
     }
@@ -438,8 +427,7 @@ struct Linkage {
 impl Linkage {
     /// Raw params with the session's id as the agent knows it.
     fn params_for_agent(&self, params: &Json) -> Json {
-        let id = Json::of(&self.agent_session);
-        wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
+        link::params_for(&self.agent_session, params)
     }
 
     /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may

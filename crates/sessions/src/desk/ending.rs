@@ -38,8 +38,7 @@ impl Desk {
 
     /// Cancels what runs and ends the session's worker; it can be prompted again.
     pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
-        let seat = lock(&self.seats).get(&id).cloned();
-        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
+        if let Some(seated) = self.at(id)
             && !seated.handle.is_over()
         {
             let closing = async {

@@ -6,7 +6,7 @@
 use serde_json::json;
 use wire::{Category, Fault, Json, SessionId};
 
-use super::{Desk, DeskError};
+use super::{Desk, DeskError, Seated};
 use crate::details::Details;
 use crate::host::HostSlot;
 use crate::open::OpenError;
@@ -18,7 +18,7 @@ impl Desk {
     /// it the session.
     pub async fn start(&self, id: SessionId, auth: Option<&str>) -> Result<(), DeskError> {
         loop {
-            let (session, slot) = self.seated(id).await?;
+            let Seated { handle: session, slot } = self.awake(id, None).await?;
             if let Some(method) = auth {
                 self.log_in(&slot, method).await?;
             }
@@ -37,7 +37,7 @@ impl Desk {
         wanted: &str,
     ) -> Result<(), DeskError> {
         loop {
-            let (session, slot) = self.seated(id).await?;
+            let Seated { handle: session, slot } = self.awake(id, None).await?;
             if choice == Choice::Model && self.note_model(&session, wanted).await? {
                 return Ok(());
             }

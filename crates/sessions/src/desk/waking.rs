@@ -42,15 +42,7 @@ impl Again<'_> {
 impl Desk {
     /// A session by its id, woken if it is only in the log.
     pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
-        self.seated(id).await.map(|(handle, _)| handle)
-    }
-
-    /// As [`session`](Self::session), with where its agent is started.
-    pub(super) async fn seated(
-        &self,
-        id: SessionId,
-    ) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
-        self.awake(id, None).await
+        self.awake(id, None).await.map(|seated| seated.handle)
     }
 
     /// As [`session`](Self::session), made of what whoever opens it says now; but not if its agent
@@ -67,14 +59,15 @@ impl Desk {
             handle.rest();
             let _ = tokio::time::timeout(REST_WITHIN, handle.ended()).await;
         }
-        self.awake(id, Some(again)).await.map(|(handle, _)| handle)
+        self.awake(id, Some(again)).await.map(|seated| seated.handle)
     }
 
-    async fn awake(
+    /// A session, woken if need be, with where its agent is started.
+    pub(super) async fn awake(
         &self,
         id: SessionId,
         again: Option<&Again<'_>>,
-    ) -> Result<(SessionHandle, Arc<HostSlot>), DeskError> {
+    ) -> Result<Seated, DeskError> {
         loop {
             self.check_open()?;
             let seat = lock(&self.seats).entry(id).or_default().clone();
@@ -87,7 +80,7 @@ impl Desk {
                 }
             };
             if !seated.handle.is_over() {
-                return Ok((seated.handle.clone(), seated.slot.clone()));
+                return Ok(seated.clone());
             }
             // Its claim must be free before it can be woken.
             seated.handle.ended().await;

@@ -15,6 +15,7 @@ use wire::{CallId, Event, Json, Kind, Own, RawJson, RpcError, RpcId, Seq, TurnId
 
 use super::introduction::Abilities;
 use super::refusal;
+use crate::link;
 use crate::lock::lock;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
@@ -303,9 +304,7 @@ async fn next_call(attachment: &mut Option<Attachment>) -> Option<ClientCall> {
 
 /// Params with the session's id as the client knows it.
 pub(super) fn renamed(params: &Json, alias: Option<&str>) -> Json {
-    let Some(alias) = alias else { return params.clone() };
-    let id = Json::of(&alias);
-    wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
+    alias.map_or_else(|| params.clone(), |alias| link::params_for(alias, params))
 }
 
 fn read_answer(method: &str, response: Json) -> Answer {

@@ -248,7 +248,7 @@ impl Search {
             let attached = word.text.split_once(letters).map(|(_, line)| line);
             let attached = attached.filter(|line| is_short && !line.is_empty());
             for line in [value, attached].into_iter().flatten() {
-                let line = Word { text: line.to_owned(), ..word.clone() };
+                let line = word.with(line);
                 match is_for_shell {
                     true => self.sure_line(&line, depth)?,
                     false => self.line_in(&line, depth)?,
@@ -357,7 +357,7 @@ fn changes_reading(word: &Word) -> bool {
 
 fn setting(word: &Word) -> Option<(&str, Word)> {
     let (name, value) = word.text.split_once('=')?;
-    Some((name, Word { text: value.to_owned(), ..word.clone() }))
+    Some((name, word.with(value)))
 }
 
 /// `NAME=value` before a program.

@@ -14,7 +14,6 @@ use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
 use wire::{Category, Draft, Fault, Json, Kind, Own, Seq, SessionId, TurnId};
 
-use super::SessionSetup;
 use super::judge::Judge;
 use super::last_act::LastAct;
 use super::prompting::Prompt;
@@ -28,6 +27,7 @@ use crate::link::Linked;
 use crate::mint;
 use crate::news::What;
 use crate::observer::{Held, TurnWatch, Watched};
+use crate::open::{self, Terms};
 use crate::permission::KnownTools;
 use crate::terminals::Taken;
 use crate::yard::{Yard, draft};
@@ -115,14 +115,15 @@ impl From<StoreError> for Halt {
 impl Actor {
     pub(super) fn new(
         yard: Yard,
-        setup: SessionSetup,
+        terms: &Terms,
+        taken: open::Taken,
         roots: Arc<Roots>,
         commands: mpsc::WeakSender<Command>,
         phase: watch::Sender<Phase>,
     ) -> Self {
-        let SessionSetup { record, claim, slot, policy, changed, .. } = setup;
+        let open::Taken { record, claim, changed, .. } = taken;
         let judge = Arc::new(Judge {
-            policy,
+            policy: terms.policy.clone(),
             rules: yard.rules.clone(),
             agent: record.agent.clone(),
             roots: roots.clone(),
@@ -145,7 +146,7 @@ impl Actor {
             agent: record.agent,
             agent_session: record.agent_session,
             title: record.title,
-            slot,
+            slot: terms.slot.clone(),
             judge,
             roots,
             services,

@@ -162,7 +162,7 @@ impl Search {
                     .and_then(|one| one.split_once(is_letter).map(|(_, value)| value)),
             };
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
-            let named = Word { text: value.to_owned(), ..word.clone() };
+            let named = word.with(value);
             match is_line(&named) {
                 true => self.line_in(&named, depth)?,
                 false => self.words(&[named, Word::anything()], depth)?,
@@ -192,15 +192,8 @@ impl Search {
     /// Behind `-x` is a command for each file, or one for all of them.
     fn fd(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
-            let attached = match word.text.strip_prefix("--exec") {
-                Some(long) => long.split_once('=').map_or("", |(_, command)| command),
-                None => match word.text.split_once(['x', 'X']) {
-                    Some((_, attached)) if is_flag(word, 'x') || is_flag(word, 'X') => attached,
-                    _ => continue,
-                },
-            };
-            let attached =
-                Word { text: attached.trim_start_matches('=').to_owned(), ..word.clone() };
+            let Some(attached) = joined(word, "--exec", &['x', 'X']) else { continue };
+            let attached = word.with(attached.trim_start_matches('='));
             let behind = rest.get(n + 1..).unwrap_or_default();
             let behind = behind.split(|word| word.text == ";").next().unwrap_or_default();
             let attached = Some(attached).filter(|word| !word.text.is_empty());
@@ -214,14 +207,8 @@ impl Search {
     /// `-x line`, also among other letters and with the line behind it.
     pub(super) fn rebase(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
-            let attached = match word.text.starts_with("--e") {
-                true => word.text.split_once('=').map_or("", |(_, line)| line),
-                false if is_flag(word, 'x') => {
-                    word.text.split_once('x').map_or("", |(_, line)| line)
-                }
-                false => continue,
-            };
-            let attached = Word { text: attached.to_owned(), ..word.clone() };
+            let Some(attached) = joined(word, "--e", &['x']) else { continue };
+            let attached = word.with(attached);
             let line = Some(&attached).filter(|line| !line.text.is_empty()).or(rest.get(n + 1));
             line.map_or(Some(()), |line| self.line_in(line, depth))?;
         }
@@ -231,12 +218,8 @@ impl Search {
     /// `-o '|command'`
     fn strace_output(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
-            let attached = match word.text.starts_with("--o") {
-                true => word.text.split_once('='),
-                false if is_flag(word, 'o') => word.text.split_once('o'),
-                false => continue,
-            };
-            let attached = attached.map(|(_, output)| output).filter(|output| !output.is_empty());
+            let Some(attached) = joined(word, "--o", &['o']) else { continue };
+            let attached = Some(attached).filter(|output| !output.is_empty());
             let next = rest.get(n + 1).map(|word| word.text.as_str());
             let Some(output) = attached.or(next) else { continue };
             if output.starts_with(ANYTHING) {
@@ -310,6 +293,16 @@ impl Search {
                 || n == 0 && WRAPPERS_WITH_OPERAND.contains(&program);
         }
         Some(())
+    }
+}
+
+/// What is joined to an option that begins so, or has one of these letters; it may be nothing.
+fn joined<'a>(word: &'a Word, long: &str, letters: &[char]) -> Option<&'a str> {
+    let has_letter = letters.iter().any(|letter| is_flag(word, *letter));
+    match word.text.starts_with(long) {
+        true => Some(word.text.split_once('=').map_or("", |(_, value)| value)),
+        false if has_letter => word.text.split_once(letters).map(|(_, value)| value),
+        false => None,
     }
 }
 
@@ -434,7 +427,7 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
         for place in places.iter().filter(|place| !place.is_empty()) {
             text = text.replace(place, &ANYTHING.to_string());
         }
-        Word { text, ..word.clone() }
+        word.with(&text)
     };
     words.iter().map(named).collect()
 }

@@ -63,6 +63,11 @@ impl Word {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
+    /// The same with another text.
+    pub(super) fn with(&self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self.clone() }
+    }
+
     /// Any number of words.
     pub(super) fn anything() -> Self {
         Self { text: ANYTHING.to_string(), may_split: true, is_open: true, ..Self::default() }

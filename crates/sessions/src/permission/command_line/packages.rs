@@ -86,8 +86,7 @@ impl Search {
                 if let Some((word, behind)) = rest.get(first..).and_then(<[Word]>::split_first)
                     && let Some((_, name)) = word.text.split_once(':')
                 {
-                    let word = Word { text: name.to_owned(), ..word.clone() };
-                    self.words(&[&[word], behind].concat(), depth)?;
+                    self.words(&[&[word.with(name)], behind].concat(), depth)?;
                 }
             }
             _ => {}

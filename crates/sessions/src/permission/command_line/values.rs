@@ -37,10 +37,7 @@ pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> 
         }?;
         match attached.is_empty() {
             true => rest.get(n + 1).map(|next| Value { word: next.clone(), is_next: true }),
-            false => {
-                let word = Word { text: attached.to_owned(), ..word.clone() };
-                Some(Value { word, is_next: false })
-            }
+            false => Some(Value { word: word.with(attached), is_next: false }),
         }
     };
     rest.iter().enumerate().filter_map(value).collect()
@@ -58,15 +55,15 @@ impl Search {
                 }
                 for value in values(rest, "FI", LONG_OF_TAR) {
                     let line = value.word.text.strip_prefix("exec=").unwrap_or(&value.word.text);
-                    self.line_in(&Word { text: line.to_owned(), ..value.word.clone() }, depth)?;
+                    self.line_in(&value.word.with(line), depth)?;
                 }
             }
             // It takes the value apart at blanks.
             "rsync" => {
                 for value in values(rest, "e", &["rsh"]) {
                     let texts = value.word.text.split_whitespace();
-                    let part = |text: &str| Word { text: text.to_owned(), ..value.word.clone() };
-                    self.words(&texts.map(part).collect::<Vec<_>>(), depth)?;
+                    let parts: Vec<Word> = texts.map(|text| value.word.with(text)).collect();
+                    self.words(&parts, depth)?;
                 }
             }
             "scp" | "sftp" | "ssh" => {
@@ -94,10 +91,7 @@ impl Search {
             return None;
         }
         match key.ends_with("command") || key == "xauthlocation" {
-            true => {
-                let value = value.trim_matches(is_between).to_owned();
-                self.sure_line(&Word { text: value, ..word.clone() }, depth)
-            }
+            true => self.sure_line(&word.with(value.trim_matches(is_between)), depth),
             false => Some(()),
         }
     }
@@ -120,7 +114,7 @@ fn options_of_ssh(program: &str, rest: &[Word]) -> Vec<(char, Word)> {
         let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
         let value = match attached.is_empty() {
             true => words.next().cloned(),
-            false => Some(Word { text: attached.to_owned(), ..word.clone() }),
+            false => Some(word.with(attached)),
         };
         options.extend(value.map(|value| (letter, value)));
     }
