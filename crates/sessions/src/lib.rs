@@ -10,6 +10,7 @@ pub mod budget;
 pub mod desk;
 pub mod details;
 mod fault;
+mod file_stamp;
 pub mod front;
 pub mod host;
 pub mod link;

@@ -13,6 +13,7 @@ use wire::Json;
 
 use super::{Early, Forgotten, Known, LinkError, explain, forget, params_for};
 use crate::host::{FromAgent, FromAgents, Host};
+use crate::name_list::names;
 use bus::connection::{CallError, Outcome};
 
 /// A conversation that an agent has opened again.
@@ -104,19 +105,12 @@ impl Replay {
 
 /// Whether a message is something that was said or done, and not how things are now.
 pub(super) fn is_conversation(message: &FromAgent) -> bool {
+    const NAMES: &[&str] = names!(
+        "user_message_chunk agent_message_chunk agent_thought_chunk tool_call tool_call_update plan \
+         plan_update"
+    );
     let FromAgent::Update { kind, .. } = message else { return false };
-    matches!(
-        kind.update_name(),
-        Some(
-            "user_message_chunk"
-                | "agent_message_chunk"
-                | "agent_thought_chunk"
-                | "tool_call"
-                | "tool_call_update"
-                | "plan"
-                | "plan_update"
-        )
-    )
+    kind.update_name().is_some_and(|name| NAMES.contains(&name))
 }
 
 /// The user's side of a replayed conversation.

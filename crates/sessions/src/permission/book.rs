@@ -5,7 +5,6 @@
 //! cannot be read or understood changes nothing: the rules in force stay, and the log says
 //! so. No lock is held while anything is judged.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
@@ -14,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{RuleError, Rules};
+use crate::file_stamp::FileStamp;
 use crate::lock::lock;
 
 /// How often the file is looked at: soon enough for somebody who waits for it, and nothing
@@ -84,15 +84,6 @@ pub struct RulesFile {
     path: PathBuf,
 }
 
-/// What tells one version of a file from another without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    len: u64,
-    modified: (i64, i64),
-}
-
 impl RulesFile {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -149,14 +140,8 @@ impl RulesFile {
         Ok(text)
     }
 
-    fn stamp(&self) -> Option<Stamp> {
-        let found = std::fs::metadata(&self.path).ok()?;
-        Some(Stamp {
-            device: found.dev(),
-            inode: found.ino(),
-            len: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-        })
+    fn stamp(&self) -> Option<FileStamp> {
+        FileStamp::of(&self.path)
     }
 
     fn shown(&self) -> String {
@@ -164,19 +149,16 @@ impl RulesFile {
     }
 }
 
-impl Stamp {
-    fn is_young(self) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let modified = Duration::from_secs(u64::try_from(self.modified.0).unwrap_or(0));
-        now.saturating_sub(modified) < YOUNG
-    }
+fn is_young(stamp: FileStamp) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(stamp.modified()) < YOUNG
 }
 
 /// Loads a rules file again whenever it changes.
 #[derive(Debug)]
 struct RulesWatcher {
     file: RulesFile,
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     is_young: bool,
     /// What was read last, good or not; `None` if it could not be read.
     text: Option<String>,
@@ -230,7 +212,7 @@ impl RulesWatcher {
                 return Found::Nothing;
             }
         }
-        self.is_young = stamp.is_some_and(Stamp::is_young);
+        self.is_young = stamp.is_some_and(is_young);
         let is_same_stamp = std::mem::replace(&mut self.stamp, stamp) == stamp;
         let text = match self.file.read() {
             Ok(text) => text,

@@ -6,10 +6,9 @@
 //! they start. Nothing is opened.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::file_stamp::FileStamp;
 use crate::host::AgentCommand;
 use crate::settings::WorkerSetup;
 
@@ -17,15 +16,7 @@ use crate::settings::WorkerSetup;
 const MAX_ARGS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fingerprint(Vec<(PathBuf, Option<State>)>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
-    device: u64,
-    inode: u64,
-    /// Of a directory only its identity counts: work in it is no reason to start anew.
-    contents: Option<(u64, i64, i64)>,
-}
+pub(super) struct Fingerprint(Vec<(PathBuf, Option<FileStamp>)>);
 
 impl Fingerprint {
     /// Looks at the file system, so it may block.
@@ -38,20 +29,7 @@ impl Fingerprint {
         let args = args.filter(|path| path.is_file());
         let watched = watched.iter().map(|path| at(path));
         let paths = [program, command.cwd.clone()].into_iter().chain(args).chain(watched);
-        Self(paths.map(|path| (path.clone(), State::of(&path))).collect())
-    }
-}
-
-impl State {
-    /// Of the file that a link leads to.
-    fn of(path: &Path) -> Option<Self> {
-        let about = fs::metadata(path).ok()?;
-        let contents = || (about.size(), about.mtime(), about.mtime_nsec());
-        Some(Self {
-            device: about.dev(),
-            inode: about.ino(),
-            contents: (!about.is_dir()).then(contents),
-        })
+        Self(paths.map(|path| (path.clone(), FileStamp::of(&path))).collect())
     }
 }
 

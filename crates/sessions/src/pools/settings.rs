@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::name_list::names;
+
 #[derive(Debug, Clone)]
 pub struct WarmSettings {
     /// Whether workers are kept ready at all, where `agents` does not say otherwise.
@@ -35,15 +37,10 @@ pub struct WarmSettings {
 
 impl Default for WarmSettings {
     fn default() -> Self {
-        const WATCHED: [&str; 7] = [
-            "AGENTS.md",
-            "CLAUDE.md",
-            "GEMINI.md",
-            ".mcp.json",
-            "opencode.json",
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-        ];
+        const WATCHED: &[&str] = names!(
+            "AGENTS.md CLAUDE.md GEMINI.md .mcp.json opencode.json .claude/settings.json \
+             .claude/settings.local.json"
+        );
         Self {
             is_on: true,
             agents: BTreeMap::new(),
@@ -54,7 +51,7 @@ impl Default for WarmSettings {
             start_within: Duration::from_secs(60),
             check_every: Duration::from_secs(30),
             opens_sessions: true,
-            watched: WATCHED.map(PathBuf::from).to_vec(),
+            watched: WATCHED.iter().map(PathBuf::from).collect(),
             shared_cwd: None,
         }
     }

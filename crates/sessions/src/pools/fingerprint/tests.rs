@@ -1,5 +1,7 @@
 //! Tests of `fingerprint`.
 
+use std::fs;
+
 use super::*;
 use crate::host::Manners;
 
