@@ -204,13 +204,8 @@ impl Details {
     }
 
     pub(crate) fn note_setting(&mut self, method: &str, params: &Json) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Option_ {
-            #[serde(default)]
-            config_id: String,
-        }
-        let config_id = params.read::<Option_>().map(|option| option.config_id).unwrap_or_default();
+        let read: Value = params.read().unwrap_or_default();
+        let config_id = read["configId"].as_str().unwrap_or_default();
         let setting = Setting { method: method.to_owned(), params: params.clone() };
         let name = format!("{method} {config_id}");
         let others = self.settings.iter().filter(|(other, _)| **other != name);

@@ -14,7 +14,6 @@ mod introduction;
 mod leaving;
 mod list;
 mod open;
-mod request_places;
 mod stray;
 mod visit;
 
@@ -39,9 +38,8 @@ use wire::Fault;
 
 use feed::Feed;
 use introduction::Abilities;
-pub use request_places::RequestPlaces;
 use visit::Visit;
-pub use visit::Visitor;
+pub use visit::{RequestPlaces, Visitor};
 
 /// Refuses what others could read in another way than we do.
 fn check(message: &Message) -> Result<(), RpcError> {

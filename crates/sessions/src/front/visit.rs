@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{ReadBudget, SessionRecord};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, SessionId, codes};
 
-use super::{Front, RequestPlaces};
+use super::Front;
 use crate::desk::{Desk, DeskError, Maker, Order};
 use crate::details::is_made_by;
 use crate::host::Host;
@@ -28,6 +28,8 @@ use crate::session::{Serves, SessionHandle};
 use bus::quota::Reserved;
 use wire::Fault;
 
+/// Requests that are served on the side: more than anybody asks for who reads the answers.
+const MAX_REQUESTS: usize = 256;
 /// An agent's answer to `initialize` is believed for this long.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
 
@@ -65,6 +67,28 @@ pub struct Visitor {
     pub revoked: CancellationToken,
     /// Nobody else has the desk, which ends when this one leaves.
     pub is_alone: bool,
+}
+
+/// How many requests of one client are served on the side at a time, on all its connections.
+#[derive(Debug, Clone)]
+pub struct RequestPlaces(Arc<Semaphore>);
+
+impl Default for RequestPlaces {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_REQUESTS)))
+    }
+}
+
+impl RequestPlaces {
+    /// Waits for one; none only if there are none any more.
+    pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.clone().acquire_owned().await.ok()
+    }
+
+    /// Whether anybody else has them too.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
 }
 
 pub(super) struct Visit {

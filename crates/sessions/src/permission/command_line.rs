@@ -6,7 +6,6 @@
 //! more. What a script, an alias or a program does is not seen.
 
 mod around;
-mod arrays;
 mod callbacks;
 mod git;
 mod lexer;
@@ -20,7 +19,6 @@ mod variables;
 use std::collections::BTreeSet;
 
 use around::before_names;
-use arrays::Arrays;
 use lexer::{PATH, Told, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
@@ -29,7 +27,7 @@ use programs::{
     LINES_IN_OPTIONS, LOOPS, OTHER_SHELLS, READING_BUILTINS, SHELLS, SOURCING_BUILTINS,
     STDIN_RUNNERS, row,
 };
-use variables::{configures_git, is_line_variable, is_read_by_others, may_configure_git};
+use variables::{Arrays, configures_git, is_line_variable, is_read_by_others, may_configure_git};
 
 pub(super) use lexer::{ANYTHING, Word};
 

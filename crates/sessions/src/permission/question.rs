@@ -68,44 +68,32 @@ impl Question {
         };
         let mut facts = known.cloned().unwrap_or_default();
         facts.learn(&params["toolCall"]);
-        let ToolFacts {
-            title,
-            kind,
-            paths,
-            command,
-            is_run,
-            lines,
-            directories,
-            is_for_a_person,
-            is_cut,
-            is_edit,
-            has_more_than_command,
-            ..
-        } = facts;
         let base = roots.first().cloned().unwrap_or_default();
         let is_inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
         let is_elsewhere = |path: &String| {
             path.starts_with(['~', '$']) || !resolved(&base.join(path)).iter().all(is_inside)
         };
         let mut paths: Vec<PathBuf> =
-            paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
+            facts.paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
         paths.sort();
         paths.dedup();
         Self {
             agent: agent.to_owned(),
-            title,
-            kind,
             paths,
-            command,
-            is_run,
-            lines,
+            has_more_than_command: facts.has_more_than_command
+                || facts.directories.iter().any(is_elsewhere),
+            title: facts.title,
+            kind: facts.kind,
+            command: facts.command,
+            is_run: facts.is_run,
+            lines: facts.lines,
             options: params["options"].as_array().map(|all| read_options(all)).unwrap_or_default(),
-            is_for_a_person,
+            is_for_a_person: facts.is_for_a_person,
             roots: roots.to_vec(),
+            is_cut: facts.is_cut,
+            is_edit: facts.is_edit,
+            // Noted by whoever knows of it.
             is_forbidden: false,
-            is_cut,
-            is_edit,
-            has_more_than_command: has_more_than_command || directories.iter().any(is_elsewhere),
             is_known_edit: false,
         }
     }

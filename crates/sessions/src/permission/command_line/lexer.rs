@@ -13,22 +13,18 @@ mod literals;
 mod names;
 mod numbers;
 mod odd;
-mod paths;
 mod pipeline;
-mod subscripts;
 
 use documents::HereDocument;
 use literals::{Literals, is_code};
 
 pub(super) use literals::Told;
-pub(super) use odd::{has_nullglob, names_element};
-pub(super) use paths::{PATH, has_paths};
+pub(super) use odd::{PATH, has_nullglob, has_paths, names_element};
 
 use names::{may_name_odd, names_variable};
-use numbers::{names_number, works_out};
+use numbers::{Within, names_number, works_out};
 use odd::{changes_comments, is_odd};
 use pipeline::{Pipeline, Place};
-use subscripts::Within;
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
@@ -480,6 +476,9 @@ fn is_descriptor(written: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(is_of_name)
+}
+
+pub(super) fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }

@@ -3,6 +3,7 @@
 //! The options are a closed list. With one that is not in it, or that only the shell around will
 //! know, it is not told which word is the line, nor how that is read.
 
+use super::lexer::is_of_name;
 use super::{ANYTHING, Search, Word, is_changed, is_unseen_script};
 use crate::name_list::names;
 
@@ -108,7 +109,6 @@ fn n_values(flags: &str, is_other: bool) -> Option<usize> {
 }
 
 fn is_name_of_option(word: &Word) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     is_told(word)
         && !word.text.is_empty()
         && word.text.chars().all(is_of_name)

@@ -1,10 +1,9 @@
 //! What a shell puts in the place of a `$` and of backquotes: of which the commands are told, and of
 //! the rest that it is not known.
 
-use super::numbers::may_be_variable;
-use super::paths::{PATH, PATHS};
-use super::subscripts::{Within, may_hide_code};
-use super::{Lexer, Quotes, Until, Word};
+use super::numbers::{Within, may_be_variable, may_hide_code};
+use super::odd::{PATH, PATHS};
+use super::{Lexer, Quotes, Until, Word, is_of_name};
 
 /// Before and behind these a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";
@@ -20,7 +19,6 @@ const CODE: [u32; 4] = ['$' as u32, '`' as u32, '(' as u32, '[' as u32];
 impl Lexer<'_> {
     /// What follows a `$`.
     pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match self.peek() {
             Some('(') if self.is_at("((") => {
                 return self.in_value(|lexer| lexer.numbers(word, quotes));
@@ -162,7 +160,6 @@ impl Lexer<'_> {
     /// `${…}`, behind the brace; commands may be in it.
     pub(super) fn parameter(&mut self, quotes: Quotes) -> Option<()> {
         let mut inner = Word::default();
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let is_named_by_value = self.peek() == Some('!');
         if matches!(self.peek(), Some('!' | '#')) {
             self.next();

@@ -1,11 +1,26 @@
-//! What makes a shell read a line in another way than it is read here.
+//! What a line as a whole says of how it is read.
+//!
+//! There is what makes a shell read it in another way than it is read here; and there are variables
+//! that hold the path of a directory, unless a line does something to variables.
 
+use super::is_of_name;
 use crate::name_list::names;
 
 /// With these bash takes for code what is text to whoever reads a line.
 const ODD: &[&str] = names!(
     "@P} PS0= PS0+= PS0:= PS0[ PS4= PS4+= PS4:= PS4[ BASH_CMDS BASH_ENV BASH_FUNC_ BASH_ALIASES \
      BASHOPTS SHELLOPTS histexpand"
+);
+
+/// Variables that hold a path.
+pub(super) const PATHS: [&str; 2] = ["HOME", "PWD"];
+/// Stands for that path, or for nothing if the variable is not set. It is no program.
+pub(in super::super) const PATH: &str = "//";
+/// What may do something to them, also as a part of a word.
+const SETTING: [&str; 3] = ["=", "env -", "exec -c"];
+/// The same, as a word.
+const SETTING_WORDS: &[&str] = names!(
+    "declare export for getopts local mapfile printf read readarray readonly select typeset unset"
 );
 
 /// Whether a line, or a word of it, makes code of what is text.
@@ -30,19 +45,30 @@ fn names_option(source: &str, name: &str) -> bool {
 }
 
 /// A line without the quotes in it.
-pub(super) fn without_quotes(source: &str) -> String {
+fn without_quotes(source: &str) -> String {
     source.replace(['\\', '\'', '"'], "")
 }
 
 /// Whether a part of an array of that name may be named in a line: `z[0]`.
 pub(in super::super) fn names_element(source: &str, name: &str) -> bool {
     let source = without_quotes(&source.replace("\\\n", ""));
-    let is_end = |text: &str| {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        text.strip_suffix(name).is_some_and(|before| !before.ends_with(is_of_name))
-    };
+    let is_end =
+        |text: &str| text.strip_suffix(name).is_some_and(|before| !before.ends_with(is_of_name));
     let mut parts = source.split('[');
     // Nothing is behind the last.
     parts.next_back();
     parts.any(is_end)
+}
+
+/// Whether these variables are what they always are, all through a line.
+pub(in super::super) fn has_paths(source: &str) -> bool {
+    // A backslash joins no lines in a comment.
+    [source.replace("\\\n", ""), source.to_owned()].iter().all(|source| {
+        let source = without_quotes(source);
+        // `~/.local/bin` and `read-only` name no builtin.
+        let mut words = source
+            .split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_'));
+        !SETTING.iter().any(|one| source.contains(one))
+            && !words.any(|word| SETTING_WORDS.contains(&word))
+    })
 }
