@@ -8,18 +8,16 @@
 //! | file | owns |
 //! |---|---|
 //! | `options` | the command line |
-//! | `connection`, `calls`, `dispatch`, `methods` | one connection and what a client may call |
+//! | `connection`, `dispatch`, `methods` | one connection and what a client may call |
 //! | `session`, `settings` | sessions and their memory |
-//! | `turn`, `content`, `script`, `commands` | one prompt and what it may ask for |
+//! | `turn`, `content`, `commands` | one prompt and what it may ask for |
 
-mod calls;
 mod commands;
 mod connection;
 mod content;
 mod dispatch;
 mod methods;
 mod options;
-mod script;
 mod session;
 mod settings;
 mod turn;

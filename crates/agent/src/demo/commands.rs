@@ -1,6 +1,6 @@
-//! What a script can say: the table of commands, and the way to their code.
+//! What a script can say: the text of a prompt as commands, their table, and the way to their code.
 //!
-//! In: a command and its arguments. Out: what it does to the turn, and whether the script goes on.
+//! In: the prompt. Out: the turn's outcome, and what its commands do to the turn.
 //! The table is the only list there is: `help`, the announced slash commands and the lookup all
 //! read it, and every name is there once. A missing or unreadable argument is [`Usage`], which tells
 //! the user the command's syntax.
@@ -13,7 +13,6 @@ mod tools;
 mod updates;
 
 pub(super) use process::flood_stderr;
-pub(super) use text::converse;
 
 use super::turn::{Outcome, Turn};
 use Group::{Client, Misbehave, Process, Text, Tools, Updates};
@@ -21,8 +20,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::str::FromStr;
 
+const END_TURN: &str = "end_turn";
+
 /// Whether the script goes on.
-pub(super) enum Flow {
+enum Flow {
     Next,
     End(Outcome),
 }
@@ -30,7 +31,7 @@ pub(super) enum Flow {
 /// What the code of a command gives back.
 type Done = Result<Flow, Usage>;
 
-pub(super) struct Command {
+struct Command {
     name: &'static str,
     arguments: &'static str,
     about: &'static str,
@@ -40,7 +41,7 @@ pub(super) struct Command {
 
 /// The file that has a command's code.
 #[derive(Clone, Copy)]
-pub(super) enum Group {
+enum Group {
     Text,
     Tools,
     Updates,
@@ -187,15 +188,69 @@ const GROUPS: &[(Group, &str, &[Command])] = &[
     ),
 ];
 
+/// Runs the script of a prompt: commands in order, and the first one that ends the turn is the last
+/// one that runs. A prompt that does not begin with a command is answered in words.
+pub(super) async fn run(turn: &Turn) -> Outcome {
+    let prompt = &turn.prompt;
+    if !prompt.attachments.is_empty() {
+        turn.say(format!("You attached {}.\n", prompt.attachments.join(" "))).await;
+    }
+    let lines = split(request(&prompt.text));
+    let is_script = lines.first().is_some_and(|(name, _)| find(name).is_some());
+    if !is_script || is_greeting(&lines) {
+        text::converse(turn).await;
+        return Ok(END_TURN.to_owned());
+    }
+    for (name, rest) in lines {
+        let Some((group, command)) = find(name) else {
+            turn.say(format!("I do not know `{name}`; `help` lists what I do know.\n")).await;
+            continue;
+        };
+        match perform(turn, group, command, rest).await {
+            Flow::Next => {}
+            Flow::End(outcome) => return outcome,
+        }
+    }
+    Ok(END_TURN.to_owned())
+}
+
+/// What is asked for, without what clients put before it: instructions, then a heading.
+fn request(text: &str) -> &str {
+    text.rsplit_once("# Request\n").map_or(text, |(_, request)| request)
+}
+
+/// "say hello" is what a newcomer types first, and deserves more than its echo.
+fn is_greeting(lines: &[(&str, &str)]) -> bool {
+    matches!(lines, [("say", rest)] if rest.eq_ignore_ascii_case("hello"))
+}
+
+/// Splits at newlines and at ` ; `, and each command into its name and the rest. A leading slash
+/// is dropped, because clients send the commands we announce in that form. Headings are no
+/// commands.
+fn split(text: &str) -> Vec<(&str, &str)> {
+    text.lines()
+        .flat_map(|line| line.split(" ; "))
+        .map(str::trim)
+        .filter(|command| !command.is_empty() && !command.starts_with('#'))
+        .map(|command| {
+            let command = command.strip_prefix('/').unwrap_or(command);
+            match command.split_once(char::is_whitespace) {
+                Some((name, rest)) => (name, rest.trim()),
+                None => (command, ""),
+            }
+        })
+        .collect()
+}
+
 fn all() -> impl Iterator<Item = (Group, &'static Command)> {
     GROUPS.iter().flat_map(|(group, _, commands)| commands.iter().map(|it| (*group, it)))
 }
 
-pub(super) fn find(name: &str) -> Option<(Group, &'static Command)> {
+fn find(name: &str) -> Option<(Group, &'static Command)> {
     all().find(|(_, command)| command.name == name)
 }
 
-pub(super) async fn perform(turn: &Turn, group: Group, command: &Command, rest: &str) -> Flow {
+async fn perform(turn: &Turn, group: Group, command: &Command, rest: &str) -> Flow {
     let name = command.name;
     let arguments = Arguments::new(rest);
     // Boxed, because the state of all commands together would be large and each turn holds it.

@@ -4,17 +4,17 @@
 //! which they were made; answers to calls. All state is behind one lock, which is never held across
 //! an await.
 
-use super::calls::{Answer, PendingCalls};
-use super::options::Options;
+use super::methods::unknown_session;
+use super::options::{IdStyle, Options};
 use super::session::{Session, Store};
 use bytes::Bytes;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
-use wire::Json;
+use wire::{Json, RpcError};
 
 // Frames, not bytes: a flood packs up to FRAME_BYTES into a frame, so the queue holds at most
 // 4 MiB of it. Only a scripted `big` line makes a larger frame.
@@ -22,6 +22,9 @@ pub(super) const MAX_FRAMES: usize = 64;
 
 /// A good size for frames that carry many lines: large enough to make system calls rare.
 pub(super) const FRAME_BYTES: usize = 64 * 1024;
+
+/// What the other side said to one of our requests: its result or its error, as it was written.
+pub(super) type Answer = Result<Json, Json>;
 
 pub(super) struct Connection {
     pub(super) options: Options,
@@ -43,6 +46,14 @@ pub(super) struct State {
     pub(super) sessions: HashMap<String, Session>,
     pub(super) calls: PendingCalls,
     n_ids: u64,
+}
+
+impl State {
+    /// A closed session is as good as none, until it is loaded or resumed.
+    pub(super) fn open_session(&mut self, id: &str) -> Result<&mut Session, RpcError> {
+        let session = self.sessions.get_mut(id).filter(|session| session.is_open);
+        session.ok_or_else(|| unknown_session(id))
+    }
 }
 
 /// What a script may tell the reader of the connection to do.
@@ -147,6 +158,57 @@ impl Connection {
     }
 }
 
+/// The agent's own requests that wait for an answer. Several may wait under one id, because scripts
+/// send such things; they are settled in the order in which they were asked. An answer nobody waits
+/// for is dropped.
+pub(super) struct PendingCalls {
+    style: IdStyle,
+    next: u64,
+    waiting: HashMap<String, VecDeque<oneshot::Sender<Answer>>>,
+}
+
+impl PendingCalls {
+    pub(super) fn new(style: IdStyle) -> Self {
+        Self { style, next: 0, waiting: HashMap::new() }
+    }
+
+    /// A fresh id, as JSON text.
+    pub(super) fn next_id(&mut self) -> String {
+        let n = self.next;
+        self.next += 1;
+        match self.style {
+            IdStyle::FromZero => n.to_string(),
+            IdStyle::Strings => format!("\"demo-{n}\""),
+        }
+    }
+
+    pub(super) fn wait(&mut self, id: &str) -> oneshot::Receiver<Answer> {
+        self.forget_abandoned();
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.entry(id.to_owned()).or_default().push_back(sender);
+        receiver
+    }
+
+    pub(super) fn settle(&mut self, id: &str, answer: Answer) {
+        let Some(queue) = self.waiting.get_mut(id) else { return };
+        if let Some(asker) = queue.pop_front() {
+            // The asker may have been cancelled since.
+            let _ = asker.send(answer);
+        }
+        if queue.is_empty() {
+            self.waiting.remove(id);
+        }
+    }
+
+    /// A cancelled turn leaves its questions behind, and the client need not ever answer them.
+    fn forget_abandoned(&mut self) {
+        self.waiting.retain(|_, queue| {
+            queue.retain(|asker| !asker.is_closed());
+            !queue.is_empty()
+        });
+    }
+}
+
 /// A `session/update` whose update is given as JSON text, so that it goes out byte for byte.
 pub(super) fn update_line(session: &str, update: &str) -> String {
     let session = Json::of(&session);
@@ -168,3 +230,6 @@ pub(super) async fn write_frames(
     }
     output.flush().await
 }
+
+#[cfg(test)]
+mod tests;

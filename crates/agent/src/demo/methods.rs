@@ -261,8 +261,7 @@ async fn close(connection: &Connection, params: &OfSession) -> Result<Reply, Rpc
     let id = &params.session_id;
     {
         let mut state = connection.state();
-        let session = state.sessions.get_mut(id).filter(|session| session.is_open);
-        let session = session.ok_or_else(|| unknown_session(id))?;
+        let session = state.open_session(id)?;
         session.cancel();
         session.is_open = false;
     }
@@ -371,8 +370,7 @@ async fn change(
 ) -> Result<Value, RpcError> {
     let options = {
         let mut state = connection.state();
-        let session = state.sessions.get_mut(id).filter(|session| session.is_open);
-        let session = session.ok_or_else(|| unknown_session(id))?;
+        let session = state.open_session(id)?;
         if !apply(&mut session.record.settings) {
             return Err(invalid("no such option or no such value"));
         }

@@ -20,7 +20,7 @@ const MAX_HISTORY: usize = 4096;
 const MAX_ID_BYTES: usize = 128;
 
 /// What survives the process.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
     pub(super) session_id: String,
@@ -51,16 +51,7 @@ pub(super) struct Session {
 
 impl Record {
     pub(super) fn new(session_id: String, cwd: String) -> Self {
-        Self {
-            session_id,
-            cwd,
-            title: None,
-            updated_at: now(),
-            settings: Settings::default(),
-            notes: Vec::new(),
-            prompts: VecDeque::new(),
-            history: VecDeque::new(),
-        }
+        Self { session_id, cwd, updated_at: now(), ..Self::default() }
     }
 
     pub(super) fn remember_prompt(&mut self, text: String) {

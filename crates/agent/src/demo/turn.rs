@@ -4,11 +4,10 @@
 //! one answer (two, or with more updates after it, if the script wants to break that rule).
 //! A cancel drops the script at whatever it waits for, and the answer is `cancelled`.
 
-use super::calls::Answer;
-use super::connection::{Connection, update_line};
+use super::commands;
+use super::connection::{Answer, Connection, update_line};
 use super::content::Prompt;
-use super::methods::{read, unknown_session};
-use super::script;
+use super::methods::read;
 use super::session::Session;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -68,8 +67,7 @@ impl Turn {
         let prompt: Prompt = read(blocks.get())?;
         let cancelled = {
             let mut state = connection.state();
-            let session = state.sessions.get_mut(&session_id).filter(|session| session.is_open);
-            let session = session.ok_or_else(|| unknown_session(&session_id))?;
+            let session = state.open_session(&session_id)?;
             if session.turn.is_some() {
                 return Err(RpcError::new(codes::INVALID_REQUEST, "a prompt is already running"));
             }
@@ -167,7 +165,7 @@ pub(super) async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
 
 async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
     {
-        let mut script = std::pin::pin!(script::run(turn));
+        let mut script = std::pin::pin!(commands::run(turn));
         // One step before the first look at the cancel: a script says in its first command what it
         // wants to happen then, and the cancel may come right behind the prompt.
         let first_step = poll_fn(|context| Poll::Ready(script.as_mut().poll(context))).await;

@@ -5,7 +5,7 @@
 
 use super::tools::ToolCall;
 use super::{Arguments, Done, Flow, Usage};
-use crate::demo::calls::Answer;
+use crate::demo::connection::Answer;
 use crate::demo::turn::Turn;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
     let output = turn.call("terminal/output", &params).await;
     let released = turn.call("terminal/release", &params).await;
 
-    let is_good = matches!(ended, Ok(_)) && matches!(released, Ok(_));
+    let is_good = ended.is_ok() && released.is_ok();
     let status = if is_good { "completed" } else { "failed" };
     call.update(turn, json!({ "status": status, "rawOutput": value(&output) })).await;
     let method = method.trim_start_matches("terminal/");

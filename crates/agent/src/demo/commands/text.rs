@@ -121,7 +121,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
 }
 
 /// The answer to a prompt that is not a script.
-pub(in crate::demo) async fn converse(turn: &Turn) {
+pub(super) async fn converse(turn: &Turn) {
     stream(turn, GREETING).await;
 }
 

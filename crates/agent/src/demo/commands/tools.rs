@@ -7,7 +7,7 @@
 //! about their kind, so a client that guesses is found out.
 
 use super::{Arguments, Done, Flow, Usage};
-use crate::demo::calls::Answer;
+use crate::demo::connection::Answer;
 use crate::demo::turn::Turn;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! Tests of `calls`.
+//! Tests of `connection`.
 
 use super::*;
 
-fn answer(text: &str) -> Answer {
-    Ok(Json::parse(text).unwrap())
+fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
 }
 
 fn text(receiver: &mut oneshot::Receiver<Answer>) -> String {
@@ -24,10 +24,10 @@ fn two_calls_under_one_id_are_settled_in_order() {
     let mut calls = PendingCalls::new(IdStyle::FromZero);
     let (mut first, mut second) = (calls.wait("7"), calls.wait("7"));
 
-    calls.settle("7", answer("1"));
-    calls.settle("8", answer("0"));
-    calls.settle("7", answer("2"));
-    calls.settle("7", answer("3"));
+    calls.settle("7", Ok(json("1")));
+    calls.settle("8", Ok(json("0")));
+    calls.settle("7", Ok(json("2")));
+    calls.settle("7", Ok(json("3")));
 
     assert_eq!([text(&mut first), text(&mut second)], ["1", "2"]);
 }
