@@ -49,7 +49,7 @@ mod shell;
 mod workers;
 
 pub use listener::Listen;
-pub use picture::{ClientPicture, Picture, WorkerPicture};
+pub use picture::{ClientPicture, Picture};
 pub use port::{Port, PortReceiver, PortSender};
 pub use setup::{Edges, PoolSetup, Setup};
 

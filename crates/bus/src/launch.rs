@@ -21,7 +21,7 @@ use crate::record::{self, Identity, Record};
 use crate::spawn::{self, Pipes};
 use crate::stderr::{self, Tail};
 use crate::supervisor::{Charge, HandshakeError, Life, supervise};
-use crate::worker::{Containment, Worker, WorkerHandle};
+use crate::worker::{Shared, Worker, WorkerHandle};
 
 /// Everything needed to start one worker.
 #[derive(Debug, Clone)]
@@ -168,20 +168,13 @@ impl Launch {
         task::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
-            Ok(started) => Ok(Worker {
-                stdin: pipes.stdin,
-                stdout: pipes.stdout,
-                stderr,
-                handle: WorkerHandle::new(id, keeper_pid, started, tail, life, wish),
-            }),
+            Ok(started) => {
+                let shared = Arc::new(Shared { id, keeper_pid, started, tail, life, wish });
+                let handle = WorkerHandle { shared };
+                Ok(Worker { stdin: pipes.stdin, stdout: pipes.stdout, stderr, handle })
+            }
             Err(error) => Err(spawn_error(error, self.program, self.cwd)),
         }
-    }
-}
-
-impl From<bool> for Containment {
-    fn from(is_in_cgroup: bool) -> Self {
-        if is_in_cgroup { Self::Cgroup } else { Self::Keeper }
     }
 }
 

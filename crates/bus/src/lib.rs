@@ -47,7 +47,7 @@ pub use exit::ExitReport;
 pub use hello::Token;
 pub use kernel::{
     Bus, BusError, ClientPicture, Edges, Listen, Picture, PoolSetup, Port, PortReceiver,
-    PortSender, Setup, WorkerPicture,
+    PortSender, Setup,
 };
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
 pub use process_calls::{give_free_memory_back, give_large_memory_back};

@@ -73,31 +73,20 @@ pub enum StopStep {
 
 #[derive(Clone)]
 pub struct WorkerHandle {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
-    id: String,
-    keeper_pid: i32,
-    started: Started,
-    tail: Arc<Tail>,
-    life: watch::Receiver<Life>,
+pub(crate) struct Shared {
+    pub(crate) id: String,
+    pub(crate) keeper_pid: i32,
+    pub(crate) started: Started,
+    pub(crate) tail: Arc<Tail>,
+    pub(crate) life: watch::Receiver<Life>,
     /// The lifeline: the supervisor ends the tree when this is dropped.
-    wish: watch::Sender<Wish>,
+    pub(crate) wish: watch::Sender<Wish>,
 }
 
 impl WorkerHandle {
-    pub(crate) fn new(
-        id: String,
-        keeper_pid: i32,
-        started: Started,
-        tail: Arc<Tail>,
-        life: watch::Receiver<Life>,
-        wish: watch::Sender<Wish>,
-    ) -> Self {
-        Self { shared: Arc::new(Shared { id, keeper_pid, started, tail, life, wish }) }
-    }
-
     /// The random id that marks this worker's processes (`SWITCHYARD_WORKER`).
     pub fn id(&self) -> &str {
         &self.shared.id
@@ -121,7 +110,10 @@ impl WorkerHandle {
     }
 
     pub fn containment(&self) -> Containment {
-        self.shared.started.in_cgroup.into()
+        match self.shared.started.in_cgroup {
+            true => Containment::Cgroup,
+            false => Containment::Keeper,
+        }
     }
 
     /// The last 16 KiB of stderr at most, lossy UTF-8. Complete after [`ended`](Self::ended).

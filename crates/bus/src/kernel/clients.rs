@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use super::inbox::{Cut, Inbox};
-use super::listener::{Accepted, Via};
+use super::listener::Via;
 use super::outbox::{Flushed, Outbox};
 use super::shell::{Party, Shell};
 use crate::hello::{Greeting, Token, greet};
@@ -61,11 +61,6 @@ impl ClientEdge {
         matches!(self.stage, Stage::Guest { .. })
     }
 
-    /// It has still to show a token.
-    fn is_stranger(&self) -> bool {
-        matches!(self.stage, Stage::Guest { token: Some(_), .. })
-    }
-
     fn is_served(&self) -> bool {
         matches!(self.stage, Stage::Served)
     }
@@ -93,10 +88,10 @@ impl Shell {
             let Some(listener) = self.listeners.get_mut(&id) else { return };
             match listener.accept() {
                 Ok(None) => return,
-                Ok(Some(accepted)) => {
+                Ok(Some((socket, via))) => {
                     let token = listener.token().cloned();
                     let pool = listener.pool().cloned();
-                    self.add_client(accepted, token, pool);
+                    self.add_client(socket, via, token, pool);
                 }
                 Err(errno) => {
                     // Out of descriptors or memory: it would be reported again and again.
@@ -118,14 +113,18 @@ impl Shell {
         }
     }
 
-    pub(super) fn port(&mut self, socket: OwnedFd, token: Option<Token>, pool: Option<Arc<str>>) {
-        self.add_client(Accepted { socket, via: Via::Port }, token, pool);
-    }
-
-    fn add_client(&mut self, accepted: Accepted, token: Option<Token>, pool: Option<Arc<str>>) {
+    pub(super) fn add_client(
+        &mut self,
+        socket: OwnedFd,
+        via: Via,
+        token: Option<Token>,
+        pool: Option<Arc<str>>,
+    ) {
         // Strangers share places of their own: they can only crowd out each other.
         if self.clients.len() >= MAX_STRANGERS {
-            let strangers = self.clients.iter().filter(|(_, client)| client.is_stranger());
+            let has_to_show_token =
+                |client: &ClientEdge| matches!(client.stage, Stage::Guest { token: Some(_), .. });
+            let strangers = self.clients.iter().filter(|(_, client)| has_to_show_token(client));
             let n_strangers = strangers.clone().count();
             let n_known = self.clients.len() - n_strangers;
             if token.is_some() && n_strangers >= MAX_STRANGERS {
@@ -141,7 +140,7 @@ impl Shell {
         let id = ClientId(self.n_clients);
         let interest = EventFlags::IN;
         let token_of_party = Party::Client(id).token();
-        if let Err(error) = epoll::add(&self.epoll, &accepted.socket, token_of_party, interest) {
+        if let Err(error) = epoll::add(&self.epoll, &socket, token_of_party, interest) {
             tracing::warn!(%error, "cannot serve a client");
             return;
         }
@@ -149,8 +148,8 @@ impl Shell {
             self.watch();
         }
         let edge = ClientEdge {
-            socket: accepted.socket,
-            via: accepted.via,
+            socket,
+            via,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
             stage: Stage::Guest { since: self.now, token, pool },

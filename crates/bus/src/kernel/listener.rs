@@ -53,11 +53,6 @@ pub(super) enum Via {
     Port,
 }
 
-pub(super) struct Accepted {
-    pub(super) socket: OwnedFd,
-    pub(super) via: Via,
-}
-
 impl Listener {
     pub(super) fn open(mut listen: Listen) -> Result<Self, BusError> {
         let place = listen.to_string();
@@ -83,7 +78,7 @@ impl Listener {
     }
 
     /// A client that waits, if there is one. One that may not come is closed.
-    pub(super) fn accept(&self) -> Result<Option<Accepted>, Errno> {
+    pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Via)>, Errno> {
         loop {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket = match accept_with(&self.socket, flags) {
@@ -114,7 +109,7 @@ impl Listener {
                     }
                 }
             };
-            return Ok(Some(Accepted { socket, via }));
+            return Ok(Some((socket, via)));
         }
     }
 

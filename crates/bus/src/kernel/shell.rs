@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::clients::ClientEdge;
 use super::inbox::ReadBuffer;
-use super::listener::Listener;
+use super::listener::{Listener, Via};
 use super::note::{Mailbox, Note, silence};
 use super::workers::WorkerEdge;
 use super::{BusError, Edges, PoolSetup, Setup};
@@ -317,13 +317,13 @@ impl Shell {
         if n_failures == self.n_failures && self.failed.is_empty() {
             return;
         }
-        let pools = self.switch.status().pools;
+        let pools = self.switch.status(self.now).pools;
         self.failed.retain(|name| pools.iter().any(|pool| pool.name == *name));
         for pool in pools {
             match pool.state {
-                PoolState::Failed { until } if !self.failed.contains(&pool.name) => {
+                PoolState::Failed if !self.failed.contains(&pool.name) => {
                     let why = pool.last_failure.unwrap_or_default();
-                    let seconds = until.since(self.now).div_ceil(1000);
+                    let seconds = pool.retry_in_ms.unwrap_or_default().div_ceil(1000);
                     tracing::error!(
                         "pool `{}` has failed, one worker is tried in {seconds} s: {why}",
                         pool.name
@@ -379,7 +379,9 @@ impl Shell {
                     }
                 }
                 Note::Listen(listener) => self.listen(*listener),
-                Note::Port { socket, token, pool } => self.port(socket, token, pool),
+                Note::Port { socket, token, pool } => {
+                    self.add_client(socket, Via::Port, token, pool);
+                }
                 Note::Picture(reply) => {
                     let _asker_gone = reply.send(self.picture());
                 }

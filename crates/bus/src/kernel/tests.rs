@@ -54,7 +54,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert!(matches!(Bus::start(nothing.clone()), Err(BusError::Plan(_))));
     let bus = Bus::start(without_workers()).unwrap();
     assert!(matches!(bus.reload(nothing).await, Err(BusError::Plan(_))));
-    assert_eq!(bus.picture().await.unwrap().status.pools.len(), 1);
+    assert_eq!(bus.picture().await.unwrap().pools.len(), 1);
     let open = Listen::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
     assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
     soon(bus.abort()).await.unwrap();

@@ -20,16 +20,16 @@ impl Switch {
                 }
             }
             Command::DrainPool(name) => {
-                if let Some(pool) = self.pool_names.get(&name).copied() {
-                    self.drain_pool(pool, Mode::Stopped);
-                }
+                self.with_pool(&name, |switch, pool| switch.drain_pool(pool, Mode::Stopped));
             }
-            Command::RecoverPool(name) => self.recover_pool(&name),
-            Command::RestartPool(name) => {
-                if let Some(pool) = self.pool_names.get(&name).copied() {
-                    self.replace_all(pool);
-                }
-            }
+            Command::RecoverPool(name) => self.with_pool(&name, Self::recover_pool),
+            Command::RestartPool(name) => self.with_pool(&name, Self::replace_all),
+        }
+    }
+
+    fn with_pool(&mut self, name: &Arc<str>, act: impl FnOnce(&mut Self, PoolId)) {
+        if let Some(pool) = self.pool_names.get(name).copied() {
+            act(self, pool);
         }
     }
 
@@ -38,11 +38,7 @@ impl Switch {
         if pool.mode != Mode::Removed {
             pool.mode = mode;
         }
-        for slot in &mut pool.slots {
-            if !matches!(slot.seat, Seat::Taken(_)) {
-                slot.seat = Seat::Vacant;
-            }
-        }
+        pool.vacate(|seat| !matches!(seat, Seat::Taken(_)));
         let workers: Vec<WorkerId> = pool.workers().collect();
         let refusal = Refusal::draining().of_pool(&pool.plan.name);
         self.refuse_waiting(id, &refusal);
@@ -51,17 +47,14 @@ impl Switch {
         }
     }
 
-    fn recover_pool(&mut self, name: &Arc<str>) {
-        let Some(id) = self.pool_names.get(name).copied() else { return };
+    fn recover_pool(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.mode = Mode::Serving;
         pool.circuit = Circuit::Closed;
         pool.deaths.clear();
+        pool.vacate(|seat| !matches!(seat, Seat::Taken(_)));
         for slot in &mut pool.slots {
             slot.n_failures = 0;
-            if !matches!(slot.seat, Seat::Taken(_)) {
-                slot.seat = Seat::Vacant;
-            }
         }
         self.refill(id);
     }
@@ -70,11 +63,7 @@ impl Switch {
     fn replace_all(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.replacing = pool.workers().collect();
-        for slot in &mut pool.slots {
-            if matches!(slot.seat, Seat::Finished | Seat::Resting) {
-                slot.seat = Seat::Vacant;
-            }
-        }
+        pool.vacate(|seat| matches!(seat, Seat::Finished | Seat::Resting));
         self.refill(id);
         self.replace_next(id);
     }

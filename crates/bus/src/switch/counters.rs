@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::pool::{Circuit, Mode};
+use serde::Serialize;
+
+use super::pool::{Circuit, Mode, Pool};
 use super::worker::Stage;
-use super::{Switch, WorkerId};
+use super::{Millis, Switch, WorkerId};
 
 /// Totals since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counters {
     pub lines_from_clients: u64,
@@ -46,48 +48,63 @@ pub struct Counters {
 /// A picture of the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    pub n_clients: usize,
     pub n_sessions: usize,
     /// Requests of clients that wait for an answer.
     pub n_open: usize,
     pub pools: Vec<PoolStatus>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PoolStatus {
     pub name: Arc<str>,
     pub state: PoolState,
+    /// Of one that has failed: nothing is started for so many milliseconds.
+    pub retry_in_ms: Option<u64>,
     /// Requests that wait for a worker to start.
+    #[serde(rename = "waiting")]
     pub n_waiting: usize,
     pub last_failure: Option<String>,
     pub workers: Vec<WorkerStatus>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum PoolState {
     Serving,
-    /// Too many deaths; nothing is started before this time.
-    Failed {
-        until: super::Millis,
-    },
+    /// Too many deaths.
+    Failed,
     /// One worker is tried after a failure.
     Probing,
     Draining,
     Stopped,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WorkerStatus {
+    #[serde(rename = "id")]
     pub worker: WorkerId,
     pub slot: u32,
+    /// The shell's to fill in, as what waits for it and whether it is read; `None` before it runs.
+    pub pid: Option<u32>,
     pub state: WorkerState,
+    #[serde(rename = "requests")]
     pub n_calls: usize,
+    #[serde(rename = "sessions")]
     pub n_sessions: usize,
+    #[serde(rename = "clients")]
     pub n_clients: usize,
+    #[serde(rename = "memoryBytes")]
     pub n_memory_bytes: u64,
+    #[serde(rename = "queuedBytes")]
+    pub n_queued_bytes: Option<usize>,
+    #[serde(rename = "paused")]
+    pub is_paused: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum WorkerState {
     Starting,
     Running,
@@ -100,28 +117,29 @@ impl Switch {
         &self.counters
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self, now: Millis) -> Status {
         Status {
-            n_clients: self.clients.len(),
             n_sessions: self.sessions.len(),
             n_open: self.clients.values().map(|client| client.n_open).sum(),
-            pools: self.pools.keys().filter_map(|id| self.pool_status(*id)).collect(),
+            pools: self.pools.values().map(|pool| self.pool_status(pool, now)).collect(),
         }
     }
 
-    fn pool_status(&self, id: super::pool::PoolId) -> Option<PoolStatus> {
-        let pool = self.pools.get(&id)?;
-        let state = match (pool.mode, pool.circuit) {
-            (Mode::Stopped | Mode::Removed, _) if pool.n_workers() == 0 => PoolState::Stopped,
-            (Mode::Stopped | Mode::Removed, _) => PoolState::Draining,
-            (Mode::Serving, Circuit::Open { until }) => PoolState::Failed { until },
-            (Mode::Serving, Circuit::Probing(_)) => PoolState::Probing,
-            (Mode::Serving, Circuit::Closed) => PoolState::Serving,
+    fn pool_status(&self, pool: &Pool, now: Millis) -> PoolStatus {
+        let (state, retry_in_ms) = match (pool.mode, pool.circuit) {
+            (Mode::Stopped | Mode::Removed, _) if pool.n_workers() == 0 => {
+                (PoolState::Stopped, None)
+            }
+            (Mode::Stopped | Mode::Removed, _) => (PoolState::Draining, None),
+            (Mode::Serving, Circuit::Open { until }) => (PoolState::Failed, Some(until.since(now))),
+            (Mode::Serving, Circuit::Probing(_)) => (PoolState::Probing, None),
+            (Mode::Serving, Circuit::Closed) => (PoolState::Serving, None),
         };
         let workers =
             pool.workers().filter_map(|id| self.workers.get(&id)).map(|worker| WorkerStatus {
                 worker: worker.id,
                 slot: worker.slot,
+                pid: None,
                 state: match worker.stage {
                     Stage::Starting => WorkerState::Starting,
                     Stage::Running => WorkerState::Running,
@@ -132,13 +150,16 @@ impl Switch {
                 n_sessions: worker.sessions.len(),
                 n_clients: worker.clients.len(),
                 n_memory_bytes: worker.n_memory_bytes,
+                n_queued_bytes: None,
+                is_paused: false,
             });
-        Some(PoolStatus {
+        PoolStatus {
             name: pool.plan.name.clone(),
             state,
+            retry_in_ms,
             n_waiting: pool.waiting.len(),
             last_failure: pool.last_failure.clone(),
             workers: workers.collect(),
-        })
+        }
     }
 }

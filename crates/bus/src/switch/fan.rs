@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use wire::{Envelope, Json, MessageKind, codes};
 
 use super::client::{CallKind, Parcel};
-use super::line::{Edits, RawId};
+use super::line::{RawId, replaced};
 use super::merge::{self, Page};
 use super::pool::PoolId;
 use super::refusal::Refusal;
@@ -121,7 +121,7 @@ impl Switch {
             [Part { worker, answer: Some(PartAnswer::Line(line, envelope)) }]
                 if !self.has_aliases(*worker) =>
             {
-                under_id(&fan.id, line, envelope)
+                replaced(line, envelope.id, fan.id.as_bytes())
             }
             parts => match self.merged(parts) {
                 Some(result) => merge::result_line(fan.id.as_bytes(), &result),
@@ -137,7 +137,7 @@ impl Switch {
         match first {
             Some(PartAnswer::Line(line, envelope)) => {
                 self.counters.answered_by_workers += 1;
-                let line = under_id(&fan.id, line, envelope);
+                let line = replaced(line, envelope.id, fan.id.as_bytes());
                 self.answer_asker(fan.client, line);
             }
             Some(PartAnswer::Refused(refusal)) => {
@@ -181,12 +181,6 @@ impl Switch {
     }
 }
 
-fn under_id(id: &RawId, line: &[u8], envelope: &Envelope) -> Bytes {
-    let mut edits = Edits::default();
-    edits.set(envelope.id, id.as_bytes());
-    edits.apply(line)
-}
-
 fn params<'a>(parcel: &'a Parcel<'_>) -> &'a str {
     std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
 }
@@ -207,8 +201,6 @@ fn with_cursor(parcel: &Parcel<'_>, cursor: &str) -> Vec<u8> {
     let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
         return parcel.line.to_vec();
     };
-    let mut edits = Edits::default();
-    edits.set(parcel.envelope.body, params.as_str().as_bytes());
-    let line = edits.apply(&parcel.line);
+    let line = replaced(&parcel.line, parcel.envelope.body, params.as_str().as_bytes());
     line.strip_suffix(b"\n").unwrap_or(&line).to_vec()
 }

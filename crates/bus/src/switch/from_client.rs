@@ -11,7 +11,7 @@ use wire::{Envelope, MessageKind, Span, Unreadable};
 use crate::hello::{blanked, is_hello, welcome};
 
 use super::client::{CallKey, CallKind, Parcel};
-use super::line::{Digits, Edits, number};
+use super::line::{Digits, number, replaced};
 use super::refusal::Refusal;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Output, Switch, WorkerId};
@@ -89,7 +89,7 @@ impl Switch {
             && let Some(n) = number(raw_id)
             && self.has_ask(id, n)
         {
-            return self.answer_ask(id, n, &[], None, Some(refusal));
+            return self.answer_ask(id, n, Err(refusal));
         }
         self.out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -148,10 +148,8 @@ impl Switch {
             return;
         }
         for CallKey { worker, n } in calls {
-            let digits = Digits::of(n);
-            let mut edits = Edits::default();
-            edits.set(envelope.request_id, digits.as_bytes());
-            self.out.push(Output::ToWorker { worker, line: edits.apply(line) });
+            let line = replaced(line, envelope.request_id, Digits::of(n).as_bytes());
+            self.out.push(Output::ToWorker { worker, line });
         }
     }
 
@@ -173,7 +171,7 @@ impl Switch {
     fn client_answer(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         match number(envelope.id.of(line)) {
             Some(n) if self.has_ask(id, n) => {
-                self.answer_ask(id, n, line, Some(envelope), None);
+                self.answer_ask(id, n, Ok((line, envelope)));
             }
             _ => self.counters.unasked += 1,
         }
@@ -184,14 +182,7 @@ impl Switch {
     }
 
     /// Gives a worker the client's answer, or the reason why there is none.
-    fn answer_ask(
-        &mut self,
-        id: ClientId,
-        n: u64,
-        line: &[u8],
-        envelope: Option<&Envelope>,
-        refusal: Option<&Refusal>,
-    ) {
+    fn answer_ask(&mut self, id: ClientId, n: u64, answer: Result<(&[u8], &Envelope), &Refusal>) {
         let Some(ask) = self.clients.get_mut(&id).and_then(|client| client.asks.remove(&n)) else {
             return;
         };
@@ -200,14 +191,9 @@ impl Switch {
         if worker.stage == Stage::Stopping {
             return;
         }
-        let line = match (envelope, refusal) {
-            (Some(envelope), _) => {
-                let mut edits = Edits::default();
-                edits.set(envelope.id, ask.id.as_bytes());
-                edits.apply(line)
-            }
-            (None, Some(refusal)) => refusal.to_line(ask.id.as_bytes()),
-            (None, None) => return,
+        let line = match answer {
+            Ok((line, envelope)) => replaced(line, envelope.id, ask.id.as_bytes()),
+            Err(refusal) => refusal.to_line(ask.id.as_bytes()),
         };
         self.say_to_worker(id, ask.worker, line);
     }

@@ -8,7 +8,7 @@ use wire::{Envelope, MessageKind};
 
 use super::client::{Ask, CallKind};
 use super::from_client::{beginning_of, is_cancellation};
-use super::line::{Digits, Edits, RawId, number, quoted};
+use super::line::{Digits, Edits, RawId, number, quoted, replaced};
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::session::{Place, SessionKey};
 use super::worker::{Call, Stage};
@@ -248,10 +248,8 @@ impl Switch {
             self.counters.undelivered += 1;
             return;
         };
-        let digits = Digits::of(n);
-        let mut edits = Edits::default();
-        edits.set(envelope.request_id, digits.as_bytes());
-        self.out.push(Output::ToClient { client, line: edits.apply(line) });
+        let line = replaced(line, envelope.request_id, Digits::of(n).as_bytes());
+        self.out.push(Output::ToClient { client, line });
     }
 }
 

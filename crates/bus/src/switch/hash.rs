@@ -56,7 +56,7 @@ impl Hasher for IdHasher {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NameHash {
     pub(super) seed: u64,
 }

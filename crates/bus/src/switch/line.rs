@@ -132,6 +132,13 @@ impl<'a> Edits<'a> {
     }
 }
 
+/// The line with one of its places replaced.
+pub(super) fn replaced(line: &[u8], at: Span, with: &[u8]) -> Bytes {
+    let mut edits = Edits::default();
+    edits.set(at, with);
+    edits.apply(line)
+}
+
 /// `text` as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     Json::of(&text).as_str().to_owned()

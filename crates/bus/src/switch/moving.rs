@@ -96,9 +96,8 @@ impl Switch {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if !is_ok {
             session.load = None;
-            let refusal = Refusal::session_lost(&session.name);
-            let refusal = self.pool_refusal_of(key, refusal);
-            return self.move_failed(key, &refusal);
+            let (pool, refusal) = (session.pool, Refusal::session_lost(&session.name));
+            return self.move_failed(key, &self.pool_refusal(pool, refusal));
         }
         let Place::Moving { to, .. } = session.place else { return };
         self.counters.sessions_moved += 1;
@@ -136,13 +135,6 @@ impl Switch {
             }
         }
         held
-    }
-
-    fn pool_refusal_of(&self, key: SessionKey, refusal: Refusal) -> Refusal {
-        match self.sessions.get(key) {
-            Some(session) => self.pool_refusal(session.pool, refusal),
-            None => refusal,
-        }
     }
 
     pub(super) fn grace_ended(&mut self, key: SessionKey) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::client::Parcel;
 use super::{ClientId, Millis, PoolPlan, Sharing, Start, WorkerId};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PoolId(pub(super) u32);
 
 #[derive(Debug)]
@@ -141,6 +141,13 @@ impl Pool {
             && self.slots.last().is_some_and(|slot| !matches!(slot.seat, Seat::Taken(_)))
         {
             self.slots.pop();
+        }
+    }
+
+    /// Makes the seats vacant that are of a kind.
+    pub(super) fn vacate(&mut self, is_to_be: impl Fn(&Seat) -> bool) {
+        for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.seat)) {
+            slot.seat = Seat::Vacant;
         }
     }
 

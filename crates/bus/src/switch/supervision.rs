@@ -5,8 +5,8 @@
 //! started and whoever needs a worker is told so, until the cool-down is over and one worker
 //! proves itself by an answer or by living long enough.
 
-use super::pool::Pool;
-use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::hash::NameMap;
+use super::pool::{Circuit, Mode, Pool, PoolId, Seat};
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;
@@ -34,8 +34,17 @@ impl Switch {
         }
         self.counters.worker_starts += 1;
         self.out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
-        let timeouts = Timeouts::new(&pool.plan);
-        let state = Worker::new(worker, id, slot, timeouts, self.names, self.now);
+        let state = Worker {
+            id: worker,
+            pool: id,
+            slot,
+            timeouts: Timeouts::new(&pool.plan),
+            sessions: NameMap::with_hasher(self.names),
+            started: self.now,
+            heard: self.now,
+            used: self.now,
+            ..Worker::default()
+        };
         self.workers.insert(worker, state);
     }
 
@@ -147,11 +156,7 @@ impl Switch {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.circuit = Circuit::Open { until };
         pool.deaths.clear();
-        for slot in &mut pool.slots {
-            if matches!(slot.seat, Seat::Backoff { .. }) {
-                slot.seat = Seat::Vacant;
-            }
-        }
+        pool.vacate(|seat| matches!(seat, Seat::Backoff { .. }));
         self.counters.pool_failures += 1;
         self.set_timer(until, Timer::Circuit(id));
         // Who waits is told, unless another worker of the pool still runs.

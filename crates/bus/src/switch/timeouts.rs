@@ -12,7 +12,7 @@ use super::worker::{Call, Worker};
 use super::{ClientId, Millis, Output, PoolPlan, Switch, WorkerId};
 
 /// How long requests may take, counted from when they came.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timeouts {
     prompt: Option<u64>,
     /// The client's `initialize` and a move of a session, for which a prompt may wait.

@@ -63,11 +63,7 @@ impl Switch {
     fn backoff_ended(&mut self, id: PoolId) {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return };
-        for slot in &mut pool.slots {
-            if matches!(slot.seat, Seat::Backoff { until } if until <= now) {
-                slot.seat = Seat::Vacant;
-            }
-        }
+        pool.vacate(|seat| matches!(*seat, Seat::Backoff { until } if until <= now));
         self.refill(id);
     }
 
@@ -76,11 +72,7 @@ impl Switch {
         let is_over = |pool: &Pool| matches!(pool.circuit, Circuit::Open { until } if until <= now);
         let Some(pool) = self.pools.get_mut(&id).filter(|pool| is_over(pool)) else { return };
         pool.circuit = Circuit::Probing(None);
-        for slot in &mut pool.slots {
-            if matches!(slot.seat, Seat::Backoff { .. }) {
-                slot.seat = Seat::Vacant;
-            }
-        }
+        pool.vacate(|seat| matches!(seat, Seat::Backoff { .. }));
         self.refill(id);
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use wire::Envelope;
 
 use super::client::CallKind;
-use super::hash::{IdMap, NameHash, NameMap};
+use super::hash::{IdMap, NameMap};
 use super::line::RawId;
 use super::moving::Closing;
 use super::pool::PoolId;
@@ -12,7 +12,7 @@ use super::session::SessionKey;
 use super::timeouts::Timeouts;
 use super::{ClientId, Level, Millis, WorkerId};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Worker {
     pub(super) id: WorkerId,
     pub(super) pool: PoolId,
@@ -61,8 +61,9 @@ pub(super) struct Worker {
     pub(super) n_memory_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stage {
+    #[default]
     Starting,
     Running,
     /// Takes nothing new; stops when its requests have ended, at the latest then.
@@ -88,48 +89,6 @@ pub(super) struct Call {
 }
 
 impl Worker {
-    pub(super) fn new(
-        id: WorkerId,
-        pool: PoolId,
-        slot: u32,
-        timeouts: Timeouts,
-        names: NameHash,
-        now: Millis,
-    ) -> Self {
-        Self {
-            id,
-            pool,
-            slot,
-            stage: Stage::Starting,
-            is_retired: false,
-            fault: None,
-            is_proved: false,
-            calls: IdMap::default(),
-            n_called: 0,
-            sessions: NameMap::with_hasher(names),
-            n_opening: 0,
-            n_left_open: 0,
-            early: Vec::new(),
-            n_early_bytes: 0,
-            clients: Vec::new(),
-            has_served: false,
-            asks: Vec::new(),
-            level: Level::Low,
-            pausing: Vec::new(),
-            paused_for: None,
-            started: now,
-            heard: now,
-            used: now,
-            pinged: None,
-            ping: 0,
-            can_load: false,
-            can_close: false,
-            closing: Vec::new(),
-            timeouts,
-            n_memory_bytes: 0,
-        }
-    }
-
     /// How much it has to do, for comparison with its like.
     pub(super) fn load(&self) -> usize {
         self.calls.len() + self.sessions.len()

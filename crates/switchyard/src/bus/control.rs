@@ -118,7 +118,7 @@ async fn carry_out(
 ) -> Result<Value, Failure> {
     let picture = bus.picture().await?;
     let pool = |name: String| {
-        let names: Vec<&str> = picture.status.pools.iter().map(|pool| &*pool.name).collect();
+        let names: Vec<&str> = picture.pools.iter().map(|pool| &*pool.name).collect();
         match names.contains(&name.as_str()) {
             true => Ok(Arc::from(name)),
             false => {
@@ -129,7 +129,7 @@ async fn carry_out(
     };
     let command = match order {
         Order::Status => {
-            let mut shown = status::json(&picture);
+            let mut shown = json!(picture);
             shown["pid"] = json!(std::process::id());
             shown["file"] = json!(source.path);
             shown["listeners"] = json!(places);
@@ -148,7 +148,7 @@ async fn carry_out(
             let name = pool(name)?;
             let of_pool = |pool: &&PoolStatus| pool.name == name;
             if let Some(PoolState::Stopped) =
-                picture.status.pools.iter().find(of_pool).map(|pool| pool.state)
+                picture.pools.iter().find(of_pool).map(|pool| pool.state)
             {
                 let why = format!("pool `{name}` is drained; `bus recover {name}` starts it");
                 return Err(Failure::new(ERROR, why));

@@ -235,7 +235,7 @@ fn tell_beforehand(setup: &bus::Setup, is_on_stdio: bool) {
 }
 
 async fn tell_what_is_waited_for(bus: &Bus, path: &Path) {
-    let n_open = bus.picture().await.map_or(0, |picture| picture.status.n_open);
+    let n_open = bus.picture().await.map_or(0, |picture| picture.n_open);
     if n_open > 0 {
         say(&format!(
             "ends; waits for {n_open} requests, as long as `drain_timeout` in {} allows; \

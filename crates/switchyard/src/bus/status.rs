@@ -1,72 +1,10 @@
-//! A bus as people and programs see it: JSON, a table, or Prometheus' text.
+//! The JSON that a bus tells of itself, as people and programs see it: a table, or Prometheus' text.
 
 use std::fmt::Write as _;
 
-use bus::Picture;
-use bus::switch::{PoolState, PoolStatus, WorkerState};
 use serde_json::{Map, Value, json};
 
 use crate::paint::Paint;
-
-pub(super) fn json(picture: &Picture) -> Value {
-    let Picture { status, clients, .. } = picture;
-    json!({
-        "uptimeMs": picture.uptime_ms,
-        "sessions": status.n_sessions,
-        "openRequests": status.n_open,
-        "guests": picture.n_guests,
-        "notLetIn": picture.n_not_let_in,
-        "unfinishedBytes": picture.n_unfinished_bytes,
-        "pools": status.pools.iter().map(|pool| pool_json(pool, picture)).collect::<Vec<_>>(),
-        "clients": clients.iter().map(|client| json!({
-            "id": client.client.0,
-            "via": client.via,
-            "queuedBytes": client.n_queued_bytes,
-            "paused": client.is_paused,
-        })).collect::<Vec<_>>(),
-        "counters": picture.counters,
-        "limits": picture.limits,
-        "edges": picture.edges,
-    })
-}
-
-fn pool_json(pool: &PoolStatus, picture: &Picture) -> Value {
-    let workers = pool.workers.iter().map(|worker| {
-        let edge = picture.workers.iter().find(|edge| edge.worker == worker.worker);
-        json!({
-            "id": worker.worker.0,
-            "slot": worker.slot,
-            "pid": edge.and_then(|edge| edge.pid),
-            "state": match worker.state {
-                WorkerState::Starting => "starting",
-                WorkerState::Running => "running",
-                WorkerState::Draining => "draining",
-                WorkerState::Stopping => "stopping",
-            },
-            "requests": worker.n_calls,
-            "sessions": worker.n_sessions,
-            "clients": worker.n_clients,
-            "memoryBytes": worker.n_memory_bytes,
-            "queuedBytes": edge.map(|edge| edge.n_queued_bytes),
-            "paused": edge.is_some_and(|edge| edge.is_paused),
-        })
-    });
-    let (state, retry_in_ms) = match pool.state {
-        PoolState::Serving => ("serving", None),
-        PoolState::Failed { until } => ("failed", Some(until.0.saturating_sub(picture.uptime_ms))),
-        PoolState::Probing => ("probing", None),
-        PoolState::Draining => ("draining", None),
-        PoolState::Stopped => ("stopped", None),
-    };
-    json!({
-        "name": pool.name.as_ref(),
-        "state": state,
-        "retryInMs": retry_in_ms,
-        "waiting": pool.n_waiting,
-        "lastFailure": pool.last_failure,
-        "workers": workers.collect::<Vec<_>>(),
-    })
-}
 
 /// For a person, from the JSON that a bus gave.
 pub(super) fn text(status: &Value, paint: Paint) -> String {

@@ -25,7 +25,7 @@ fn bad_lines_are_answered_once_and_the_client_stays() {
         "#,
     );
     assert_eq!(switch.counters().bad_lines_from_clients, 6);
-    assert_eq!(switch.status().n_open, 1);
+    assert_eq!(switch.status(Millis(0)).n_open, 1);
 }
 
 #[test]
@@ -124,5 +124,5 @@ fn what_would_have_to_be_kept_in_a_size_that_nobody_needs_is_refused() {
     let pad = "x".repeat(70_000);
     let hello = format!(r#"{{"id":2,"method":"initialize","params":{{"x":"{pad}"}}}}"#);
     assert!(said(&mut switch, hello).contains("`initialize` may have 65536 bytes"));
-    assert_eq!(switch.status().n_open, 0);
+    assert_eq!(switch.status(Millis(0)).n_open, 0);
 }

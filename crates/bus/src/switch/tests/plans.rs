@@ -115,7 +115,7 @@ fn a_reload_touches_only_what_it_changes() {
         < to-worker 1 {"id":1,"method":"m","pool":"same"}
         "#,
     );
-    assert_eq!(switch.status().pools.len(), 3);
+    assert_eq!(switch.status(Millis(0)).pools.len(), 3);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_reload_resizes_a_pool_in_place() {
          > 3 worker-ended 2 x
          > 9999 time-passed",
     );
-    assert_eq!(switch.status().pools[0].workers.len(), 1);
+    assert_eq!(switch.status(Millis(0)).pools[0].workers.len(), 1);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn an_answer_comes_once_and_only_to_what_was_asked() {
         "#,
     );
     assert_eq!(switch.counters().unasked, 4);
-    assert_eq!(switch.status().n_open, 0);
+    assert_eq!(switch.status(Millis(0)).n_open, 0);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_name_whose_first_request_fails_is_not_kept() {
         < to-client 1 {"id":1,"error":{"code":-32002,"message":"none"}}
         "#,
     );
-    assert_eq!(switch.status().n_sessions, 0);
+    assert_eq!(switch.status(Millis(0)).n_sessions, 0);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_closed_session_is_forgotten() {
         < to-client 2 {"id":2,"result":{}}
         "#,
     );
-    assert_eq!(switch.status().n_sessions, 1);
+    assert_eq!(switch.status(Millis(0)).n_sessions, 1);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_session_that_nobody_claims_is_closed_at_its_worker() {
     );
     let counters = switch.counters();
     assert_eq!((counters.sessions_closed, counters.undelivered, counters.unasked), (1, 1, 1));
-    assert_eq!(switch.status().pools[0].workers[0].n_sessions, 0);
+    assert_eq!(switch.status(Millis(0)).pools[0].workers[0].n_sessions, 0);
 }
 
 #[test]

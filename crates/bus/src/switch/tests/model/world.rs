@@ -275,7 +275,7 @@ impl World {
             assert!(person.finished.is_none(), "client {id} has finished and is not closed");
         }
         let seen: BTreeSet<_> = self.people.keys().copied().collect();
-        assert_eq!(self.switch.status().n_open, 0, "{seen:?}");
+        assert_eq!(self.switch.status(Millis(0)).n_open, 0, "{seen:?}");
     }
 
     /// Everybody leaves: nothing may be left in the books.
@@ -286,7 +286,7 @@ impl World {
             self.give(Input::ClientLeft { client: ClientId(id) });
         }
         self.pass_time(2000);
-        assert_eq!(self.switch.status().n_sessions, 0);
+        assert_eq!(self.switch.status(Millis(0)).n_sessions, 0);
         self.is_draining = true;
         self.give(Input::Command(Command::DrainAll));
         for _ in 0..10 {
