@@ -224,7 +224,10 @@ async fn what_is_no_answer_is_recognised() {
 #[tokio::test]
 async fn a_line_without_end_is_cut_off() {
     let (deltas, failure, server) = fails(text("one two").giant_line(3, 9 << 20)).await;
-    assert_eq!((failure.category.as_str(), assembled(&deltas).text.as_str()), ("protocol", "one two"));
+    assert_eq!(
+        (failure.category.as_str(), assembled(&deltas).text.as_str()),
+        ("protocol", "one two")
+    );
     server.wait_for_hang_ups(1).await;
 }
 
