@@ -20,7 +20,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bus::connection::{Connection, ConnectionLimits, Incoming};
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -102,12 +101,6 @@ struct Adapter {
     client: Arc<OnceLock<Client>>,
     sessions: HashMap<String, mpsc::Sender<Command>>,
     tasks: TaskTracker,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Scope {
-    session_id: String,
 }
 
 impl Adapter {
@@ -221,8 +214,8 @@ impl Adapter {
     }
 
     fn session_of(&self, message: &Message) -> Option<&mpsc::Sender<Command>> {
-        let scope: Scope = message.body_json().read().ok()?;
-        self.sessions.get(&scope.session_id)
+        let params: Value = message.body_json().read().ok()?;
+        self.sessions.get(params["sessionId"].as_str()?)
     }
 }
 

@@ -41,6 +41,7 @@ use crate::update::{Call, Update};
 
 pub use names::{DialectName, Model, PermissionMode};
 pub use reader::Reader;
+pub use wire::event::StopReason;
 
 impl DialectName {
     /// A fresh state machine.
@@ -126,8 +127,6 @@ pub struct Opening {
     pub directories: Vec<PathBuf>,
     /// The CLI's own id of the conversation to go on with.
     pub resume: Option<String>,
-    /// The id that a new conversation is to have, for CLIs that let us choose.
-    pub session: Option<String>,
     pub model: Option<String>,
     pub effort: Option<String>,
     pub permissions: PermissionMode,
@@ -230,16 +229,6 @@ impl Ending {
             Self::Failed(failure) => failure.message.clone(),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    EndTurn,
-    MaxTokens,
-    MaxTurnRequests,
-    Refusal,
-    Cancelled,
 }
 
 /// Tokens, as in ACP's `PromptResponse.usage`.

@@ -5,7 +5,6 @@
 
 pub mod adapter;
 pub mod argv;
-pub mod calls;
 pub mod catalogue;
 pub mod checks;
 pub mod compose;

@@ -71,6 +71,15 @@ impl<'a> Server<'a> {
         }
     }
 
+    fn for_codex(self) -> Value {
+        match self {
+            Self::Remote { url, headers, .. } => json!({ "url": url, "http_headers": headers }),
+            Self::Command { program, args, env } => {
+                json!({ "command": program, "args": args, "env": env })
+            }
+        }
+    }
+
     fn for_opencode(self) -> Value {
         match self {
             Self::Remote { url, headers, .. } => {
@@ -82,6 +91,18 @@ impl<'a> Server<'a> {
             }
         }
     }
+}
+
+/// `servers` as Codex's configuration has them; those that cannot be given are left out.
+pub(crate) fn for_codex(servers: &[Value]) -> Map<String, Value> {
+    let shaped = servers.iter().filter_map(|server| {
+        let (name, server) = Server::read(server).ok()?;
+        // A dot would begin another level of the configuration.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        Some((format!("mcp_servers.{name}"), server.for_codex()))
+    });
+    shaped.collect()
 }
 
 /// Whether `servers` can be given to the CLI, before anything is started.

@@ -5,7 +5,9 @@
 
 use serde_json::{Value, json};
 
-use crate::update::{Call, Content, Kind, Location, PlanEntry, PlanStatus, Priority};
+use crate::update::{
+    Call, Content, Kind, Location, PlanEntry, PlanStatus, Priority, Severity, Update,
+};
 
 /// Titles are one line.
 const MAX_TITLE_CHARS: usize = 160;
@@ -103,6 +105,17 @@ pub fn one_line(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// A title is a line; what it leaves out of `text` is told below it.
+pub fn long_notice(severity: Severity, text: &str, description: Option<String>) -> Update {
+    let title = one_line(text);
+    let description = match (title == text, description) {
+        (true, description) => description,
+        (false, Some(description)) => Some(format!("{text}\n{description}")),
+        (false, None) => Some(text.to_owned()),
+    };
+    Update::Notice { severity, title, description }
 }
 
 /// The file that the input names.

@@ -22,7 +22,7 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
-    /// The first that is said of a tool call; see [`crate::calls`].
+    /// The first that is said of a tool call; once for each call.
     ToolCall(Call),
     ToolCallUpdate(Call),
     Plan {

@@ -404,7 +404,6 @@ impl Session {
             cwd: self.start.cwd.clone(),
             directories: self.start.directories.clone(),
             resume: self.native.clone().filter(|_| self.has_history),
-            session: (form.resume.style == ResumeStyle::Chosen).then(|| self.id.clone()),
             model: self.choices.model.clone(),
             effort: self.choices.effort.clone(),
             permissions: self.choices.permissions,

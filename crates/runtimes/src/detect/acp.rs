@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{Json, RpcError, codes};
 
-use super::models::{Offer, offered};
+use super::facts::ModelsFact;
+use super::models::offered;
 use super::probe::{self, Call};
 
 /// The longest answer that was seen has 35 KB, with 385 models.
@@ -31,7 +32,7 @@ pub(super) enum Trouble {
     Other(String),
 }
 
-pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
+pub(super) async fn ask(call: Call<'_>) -> Result<ModelsFact, Trouble> {
     let dir = call.scratch.dir().map_err(|error| Trouble::Other(error.to_string()))?;
     let until = call.until;
     let launch = call.launch(&dir, StdinKind::Pipe);
@@ -62,7 +63,7 @@ pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
     offer
 }
 
-async fn talk(connection: &Connection, cwd: &str, until: Instant) -> Result<Offer, Trouble> {
+async fn talk(connection: &Connection, cwd: &str, until: Instant) -> Result<ModelsFact, Trouble> {
     let initialize = json!({
         "protocolVersion": 1,
         "clientCapabilities": {

@@ -18,7 +18,7 @@ use super::facts::{AuthFact, Fact, Facts, FeaturesFact, ModelsFact, VersionFact}
 use super::found::{AuthState, Found, ModelsFrom};
 use super::probe::{Call, Outcome, Ran};
 use super::{Options, acp, locate, models};
-use crate::definition::{AuthProbe, Definition, ModelList, Version};
+use crate::definition::{AuthProbe, Definition, Form, ModelList, Version};
 use crate::dialect::PermissionMode;
 
 /// A help text or an answer about a login is there at once, or something is wrong.
@@ -168,7 +168,8 @@ impl Examination<'_> {
             _ => Vec::new(),
         };
         let trouble = models.is_empty().then(|| trouble(&outcome, args));
-        let fact = ModelsFact { models, from: ModelsFrom::Listed, trouble, ..none_asked() };
+        let fact =
+            ModelsFact { models, from: ModelsFrom::Listed, trouble, ..ModelsFact::default() };
         Some(self.as_sure_as(&outcome, fact))
     }
 
@@ -190,23 +191,9 @@ impl Examination<'_> {
         let features = known.features(definition);
         let whens = form.when.iter().filter(|when| features.contains(&when.feature));
         let own = form.args.iter().chain(whens.flat_map(|when| &when.args));
-        let mode = PermissionMode::default();
-        let call = Call {
-            launch: &options.launch,
-            scratch: &options.scratch,
-            program: &program,
-            args: definition.prefix_args.iter().chain(own).cloned().collect(),
-            env: options.machine.environment(definition, Some(form), mode, &program),
-            until: self.until,
-        };
+        let call = self.call_of(&program, Some(form), own.cloned(), self.until);
         Some(Fact::now(match acp::ask(call).await {
-            Ok(offer) => ModelsFact {
-                models: offer.models,
-                current: offer.current,
-                efforts: offer.efforts,
-                from: ModelsFrom::Acp,
-                ..none_asked()
-            },
+            Ok(offered) => offered,
             Err(acp::Trouble::AuthRequired) => {
                 ModelsFact { wants_login: true, ..failed("it wants a login first") }
             }
@@ -239,15 +226,26 @@ impl Examination<'_> {
     }
 
     fn call(&self, args: &[String], limit: Duration) -> Call<'_> {
-        let Self { definition, options, path, .. } = self;
+        let until = self.until.min(Instant::now() + limit * self.options.patience.max(1));
+        self.call_of(&self.path, None, args.iter().cloned(), until)
+    }
+
+    fn call_of<'a>(
+        &'a self,
+        program: &'a Path,
+        form: Option<&Form>,
+        args: impl Iterator<Item = String>,
+        until: Instant,
+    ) -> Call<'a> {
+        let Self { definition, options, .. } = self;
         let mode = PermissionMode::default();
         Call {
             launch: &options.launch,
             scratch: &options.scratch,
-            program: path,
-            args: definition.prefix_args.iter().chain(args).cloned().collect(),
-            env: options.machine.environment(definition, None, mode, path),
-            until: self.until.min(Instant::now() + limit * self.options.patience.max(1)),
+            program,
+            args: definition.prefix_args.iter().cloned().chain(args).collect(),
+            env: options.machine.environment(definition, form, mode, program),
+            until,
         }
     }
 }
@@ -324,19 +322,8 @@ fn missing_interpreter(path: &Path) -> String {
     }
 }
 
-fn none_asked() -> ModelsFact {
-    ModelsFact {
-        models: Vec::new(),
-        from: ModelsFrom::Nobody,
-        current: None,
-        efforts: Vec::new(),
-        trouble: None,
-        wants_login: false,
-    }
-}
-
 fn failed(why: &str) -> ModelsFact {
-    ModelsFact { trouble: Some(why.to_owned()), ..none_asked() }
+    ModelsFact { trouble: Some(why.to_owned()), ..ModelsFact::default() }
 }
 
 #[cfg(test)]

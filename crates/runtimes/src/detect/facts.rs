@@ -61,7 +61,7 @@ pub(super) struct AuthFact {
     pub trouble: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ModelsFact {
     pub models: Vec<Model>,
     pub from: ModelsFrom,

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use super::facts::ModelsFact;
+use super::found::ModelsFrom;
 use crate::checks;
 use crate::definition::ListShape;
 use crate::dialect::Model;
@@ -72,42 +74,35 @@ fn codex_model(model: &Value) -> Option<Model> {
     })
 }
 
-/// What an ACP agent offers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Offer {
-    pub models: Vec<Model>,
-    pub current: Option<String>,
-    pub efforts: Vec<String>,
-}
-
-/// From the answer to `session/new`: config options, or the older `models`.
-pub(super) fn offered(answer: &Value) -> Offer {
+/// What an ACP agent offers, from the answer to `session/new`: config options, or the older
+/// `models`.
+pub(super) fn offered(answer: &Value) -> ModelsFact {
     let options: Vec<&Value> = answer["configOptions"].as_array().into_iter().flatten().collect();
     let of_category =
         |category: &str| options.iter().find(|option| option["category"] == *category).copied();
     let by_id = options.iter().find(|option| option["id"] == "model").copied();
-    let mut offer = match by_id.or_else(|| of_category("model")) {
-        Some(option) => Offer {
-            models: choices(option).filter_map(|one| model(one, "value")).collect(),
-            current: option["currentValue"].as_str().map(str::to_owned),
-            efforts: Vec::new(),
-        },
+    let (mut models, current): (Vec<Model>, _) = match by_id.or_else(|| of_category("model")) {
+        Some(option) => {
+            let listed = choices(option).filter_map(|one| model(one, "value"));
+            (listed.collect(), &option["currentValue"])
+        }
         None => {
             let models = &answer["models"];
             let listed = models["availableModels"].as_array().into_iter().flatten();
-            Offer {
-                models: listed.filter_map(|one| model(one, "modelId")).collect(),
-                current: models["currentModelId"].as_str().map(str::to_owned),
-                efforts: Vec::new(),
-            }
+            let listed = listed.filter_map(|one| model(one, "modelId"));
+            (listed.collect(), &models["currentModelId"])
         }
     };
-    offer.models.truncate(MAX_MODELS);
-    if let Some(option) = of_category("thought_level") {
-        offer.efforts =
-            choices(option).filter_map(|one| one["value"].as_str()).map(str::to_owned).collect();
+    models.truncate(MAX_MODELS);
+    let efforts = of_category("thought_level").into_iter().flat_map(choices);
+    let efforts = efforts.filter_map(|one| one["value"].as_str());
+    ModelsFact {
+        models,
+        current: current.as_str().map(str::to_owned),
+        efforts: efforts.map(str::to_owned).collect(),
+        from: ModelsFrom::Acp,
+        ..ModelsFact::default()
     }
-    offer
 }
 
 /// The values of a select, which may be in groups.

@@ -1,18 +1,72 @@
-//! Tool calls of CLIs that tell of a start, some output and an end.
+//! Tool calls: which are open, and what those have printed.
 //!
-//! In: a name and an input, what the tool has printed so far, how it ended. Out: updates with
-//! kind, title, files and changes. A change stays in the content when output is added to it.
+//! In: what a CLI says of its tools; of those that tell a start, some output and an end, only
+//! that. Out: updates with kind, title, files and changes, such that each call starts once and
+//! ends once. A change stays in the content when output is added to it.
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::Said;
-use crate::calls::Calls;
 use crate::tools;
-use crate::update::{Block, Call, Content, Status};
+use crate::update::{Block, Call, Content, Kind, Status, Update};
 
 /// Live output is a window on the end of it: every update repeats what it shows.
 pub(super) const MAX_LIVE_BYTES: usize = 64 << 10;
 
+/// Which tool calls are open. What a CLI says of them may come in any order, doubled or cut
+/// short.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// By id, and whether it has ended.
+    seen: HashMap<String, bool>,
+    /// Ids of calls in the order they came, so that what is left open ends in that order.
+    order: Vec<String>,
+}
+
+impl Calls {
+    /// What is known about a call: its start if it is new, else a change of it. Nothing is
+    /// said about a call that has ended.
+    pub(super) fn say(&mut self, mut call: Call, out: &mut Vec<Said>) {
+        let is_final = call.status.is_some_and(Status::is_final);
+        let update = match self.seen.get(&call.id) {
+            Some(true) => return,
+            Some(false) => Update::ToolCallUpdate(call.clone()),
+            None => {
+                self.order.push(call.id.clone());
+                // A start must have a title.
+                if call.title.is_none() {
+                    call.title = Some(call.name.clone().unwrap_or_else(|| "tool".to_owned()));
+                }
+                call.kind.get_or_insert(Kind::Other);
+                call.status.get_or_insert(Status::Pending);
+                Update::ToolCall(call.clone())
+            }
+        };
+        self.seen.insert(call.id, is_final);
+        out.push(Said::Update(update));
+    }
+
+    pub(super) fn is_known(&self, id: &str) -> bool {
+        self.seen.contains_key(id)
+    }
+
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.seen.get(id) == Some(&false)
+    }
+
+    /// Ends every open call as failed, with `why`: the turn is over and nobody else will.
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+        for id in std::mem::take(&mut self.order) {
+            if self.is_open(&id) {
+                self.say(Call::change(id, Status::Failed, vec![Content::text(why)]), out);
+            }
+        }
+    }
+}
+
+/// Calls that are told by a name and an input, with what they print while they run.
 #[derive(Debug, Default)]
 pub(super) struct Calling {
     calls: Calls,

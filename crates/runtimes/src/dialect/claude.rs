@@ -220,7 +220,6 @@ impl Claude {
                 self.notice_turn();
                 self.notice_session(value, out);
                 self.ledger.model(value["model"].as_str());
-                true
             }
             // Qwen's sign that it asks the model again, or that the answer goes on.
             "retry" => {
@@ -233,17 +232,14 @@ impl Claude {
                 if !is_said {
                     system::qwen_retry(data, out);
                 }
-                true
             }
             "local_command_output" => {
                 self.notice_turn();
                 let text = value["content"].as_str().unwrap_or_default();
                 self.stream.whole_text(text, out);
-                true
             }
             "commands_changed" => {
                 control::commands(&value["commands"], out);
-                true
             }
             "task_notification" => {
                 let call = value["tool_use_id"].as_str().unwrap_or_default();
@@ -251,11 +247,11 @@ impl Claude {
                 if !self.toolbox.is_open(call) {
                     system::task_notification(value, out);
                 }
-                true
             }
             "status" | "compact_boundary" => self.compactions.hear(value, out),
-            _ => system::hear(value, out),
+            _ => return system::hear(value, out),
         }
+        true
     }
 
     fn event(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
@@ -298,16 +294,12 @@ impl Claude {
             return true;
         }
         self.notice_session(value, out);
-        if let Some(trouble) = ending::trouble_in(value) {
-            self.turn.trouble = Some(trouble);
-            if let Some(reason) = message["stop_reason"].as_str() {
-                self.turn.stop_reason = Some(reason.to_owned());
-            }
-            return true;
-        }
-        self.turn.trouble = None;
         if let Some(reason) = message["stop_reason"].as_str() {
             self.turn.stop_reason = Some(reason.to_owned());
+        }
+        self.turn.trouble = ending::trouble_in(value);
+        if self.turn.trouble.is_some() {
+            return true;
         }
         self.ledger.message(message);
         self.stream.message(message, &mut self.toolbox, out);

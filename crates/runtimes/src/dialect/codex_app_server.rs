@@ -22,7 +22,6 @@ use super::{
     Answer, Dialect, Ending, Exit, Model, Opening, Prompt, Said, StopReason, Usage, Wish, json,
     learn_session,
 };
-use crate::calls::Calls;
 use crate::tools;
 use crate::update::{Severity, Update};
 use asks::Asks;
@@ -52,7 +51,6 @@ pub(super) struct CodexAppServer {
     turn: Option<Turn>,
     /// The id of the turn before, whose late words are not those of the next.
     last_turn: Option<String>,
-    calls: Calls,
     streams: Streams,
     asks: Asks,
     /// Tokens of the whole thread, as last told.
@@ -303,14 +301,7 @@ impl CodexAppServer {
         let said = format!("{title}\n{}", description.as_deref().unwrap_or_default());
         if self.last_notice != said {
             self.last_notice = said;
-            let short = tools::one_line(&title);
-            // A title is a line; what it leaves out is told below it.
-            let description = match (short == title, description) {
-                (true, description) => description,
-                (false, Some(description)) => Some(format!("{title}\n{description}")),
-                (false, None) => Some(title),
-            };
-            out.push(Said::Update(Update::Notice { severity, title: short, description }));
+            out.push(Said::Update(tools::long_notice(severity, &title, description)));
         }
     }
 }

@@ -5,7 +5,6 @@
 //! dropped stream is told once; see [`replay`]. A shell command that fails is reported as a
 //! success by the CLI, and nothing else tells of its exit code.
 
-mod exit;
 mod replay;
 
 use std::collections::HashSet;
@@ -15,10 +14,17 @@ use wire::{Category, Fault};
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json};
+use super::{Dialect, Ending, Exit, Said, StopReason, Usage, json, stderr};
 use crate::tools;
 use crate::update::{Severity, Update};
 use replay::Answer;
+
+const TRUST_REMEDY: &str =
+    "trust this folder in Gemini CLI, or set GEMINI_CLI_TRUST_WORKSPACE=true";
+const AUTH_REMEDY: &str = "run `gemini` once and log in, or set GEMINI_API_KEY";
+
+/// What it says on every run.
+const CHATTER: [&str; 4] = ["Warning: ", "YOLO mode ", "Ripgrep is not ", "[STARTUP] "];
 
 #[derive(Debug, Default)]
 pub(super) struct Gemini {
@@ -58,8 +64,8 @@ impl Dialect for Gemini {
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         self.settle(true, out);
         let (ending, usage) = match self.unclear.take() {
-            Some((failure, usage)) => (Ending::Failed(exit::clarified(failure, exit)), usage),
-            None => (exit::ending(exit, self.error.take()), None),
+            Some((failure, usage)) => (Ending::Failed(clarified(failure, exit)), usage),
+            None => (ending_of(exit, self.error.take()), None),
         };
         self.turn.exit(exit, usage, ending, out);
     }
@@ -208,6 +214,49 @@ fn usage_of(stats: &Value) -> Option<Usage> {
         cached_read_tokens: (cached > 0).then_some(cached),
         cached_write_tokens: None,
     })
+}
+
+/// How the turn ended when the CLI left without a result.
+fn ending_of(exit: &Exit, error: Option<String>) -> Ending {
+    match exit.code {
+        Some(53) => return Ending::Stopped(StopReason::MaxTurnRequests),
+        Some(130) => return Ending::Stopped(StopReason::Cancelled),
+        _ => {}
+    }
+    let failure = match error {
+        Some(message) => failure_of(&message),
+        None => stderr::failure_among(exit, &CHATTER),
+    };
+    Ending::Failed(clarified(failure, exit))
+}
+
+/// A failure with the category that the exit code tells.
+fn clarified(failure: Fault, exit: &Exit) -> Fault {
+    // A session that is not there is bad input to Gemini CLI.
+    if failure.category == Category::SessionLost {
+        return failure;
+    }
+    let category = |category| Fault { category, ..failure.clone() };
+    match exit.code {
+        Some(41) => category(Category::Auth).remedy(AUTH_REMEDY),
+        Some(42 | 52) => category(Category::BadInput),
+        Some(55) => category(Category::Rejected).remedy(TRUST_REMEDY),
+        Some(code) => match status_of(code) {
+            Some(status) => category(Category::classify(Some(status), &failure.message)),
+            None => failure,
+        },
+        None => failure,
+    }
+}
+
+/// The HTTP status behind an exit code: it comes out modulo 256 (401 as 145). From 512 on they fall among other codes and only
+/// 529 is told apart.
+fn status_of(code: i32) -> Option<u64> {
+    match code {
+        17 => Some(529),
+        144..=255 => u64::try_from(code + 256).ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

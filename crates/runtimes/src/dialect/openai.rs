@@ -2,10 +2,8 @@
 //!
 //! Spoken by `kimi --print --output-format stream-json` (the Python and the Node one), and in
 //! its own variant by `vibe --output streaming`, whose reasoning and tool calls are entries of
-//! their own (see [`entries`]). One process, one turn, which ends with the process. Errors are
+//! their own. One process, one turn, which ends with the process. Errors are
 //! prose, on stdout or stderr; a session's id is in a `meta` line or on stderr.
-
-mod entries;
 
 use std::collections::{HashMap, HashSet};
 
@@ -143,6 +141,36 @@ impl Openai {
             is_failure: message["is_error"] == true || is_failure(name, &text),
             raw: Some(Value::from(text.clone())),
             text,
+            ..Outcome::default()
+        };
+        self.turn.calls.end(id, outcome, out);
+    }
+
+    fn reasoning(&mut self, entry: &Value, out: &mut Vec<Said>) {
+        let text = entry["text"].as_str().unwrap_or_default().to_owned();
+        let text = self.rest_of(entry, text);
+        say(Update::thought, text, out);
+    }
+
+    fn effect(&mut self, entry: &Value, out: &mut Vec<Said>) {
+        let id = entry["id"].as_str().unwrap_or_default();
+        let (detail, state) = (&entry["detail"], &entry["state"]);
+        let name = detail["toolName"].as_str().or(entry["title"].as_str()).unwrap_or("tool");
+        // Tools are named with their family: `file_system.bash`.
+        let name = name.rsplit('.').next().unwrap_or(name);
+        if !self.turn.calls.is_known(id) && !self.plans.contains(id) {
+            self.start(id, name, &detail["input"], out);
+        }
+        let status = state["status"].as_str().unwrap_or_default();
+        if self.plans.contains(id) || matches!(status, "" | "pending" | "running" | "in_progress") {
+            return;
+        }
+        let texts = [&state["outputText"], &state["reason"], &state["error"]];
+        let text = texts.iter().find_map(|text| text.as_str().filter(|text| !text.is_empty()));
+        let outcome = Outcome {
+            text: text.unwrap_or_default().to_owned(),
+            raw: (!state["output"].is_null()).then(|| state["output"].clone()),
+            is_failure: status != "completed" || state["display"]["success"] == false,
             ..Outcome::default()
         };
         self.turn.calls.end(id, outcome, out);

@@ -84,8 +84,7 @@ fn arguments(form: &Form) -> Checked {
         ("system_prompt", &form.system_prompt, "{text}"),
     ];
     for (field, words, name) in filled.into_iter().filter(|(_, words, _)| !words.is_empty()) {
-        placeholder::only(field, words, &[name])?;
-        placeholder::once(field, words, name)?;
+        placeholder::alone(field, words, name)?;
     }
     Ok(())
 }
@@ -112,8 +111,7 @@ fn prompt(form: &Form) -> Checked {
         return Ok(());
     }
     require("prompt_args", form.prompt == PromptBy::Argv, "are for prompts by argv")?;
-    placeholder::only("prompt_args", &form.prompt_args, &[PROMPT])?;
-    placeholder::once("prompt_args", &form.prompt_args, PROMPT)
+    placeholder::alone("prompt_args", &form.prompt_args, PROMPT)
 }
 
 fn resume(form: &Form) -> Checked {
@@ -128,13 +126,11 @@ fn resume(form: &Form) -> Checked {
         }
         ResumeStyle::Told | ResumeStyle::Chosen => {
             require("resume.style", !form.is_acp(), "must be `protocol` or `none` for acp")?;
-            placeholder::once("resume.again", &resume.again, SESSION)?;
-            placeholder::only("resume.again", &resume.again, &[SESSION])?;
+            placeholder::alone("resume.again", &resume.again, SESSION)?;
             if resume.style == ResumeStyle::Told {
                 return require("resume.new", is_new_empty, "is for ids that we choose");
             }
-            placeholder::only("resume.new", &resume.new, &[SESSION])?;
-            placeholder::once("resume.new", &resume.new, SESSION)
+            placeholder::alone("resume.new", &resume.new, SESSION)
         }
     }
 }

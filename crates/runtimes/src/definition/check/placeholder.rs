@@ -16,6 +16,12 @@ pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> Checked {
     Ok(())
 }
 
+/// `name` is used exactly once, and no other.
+pub(super) fn alone(field: &str, words: &[String], name: &str) -> Checked {
+    only(field, words, &[name])?;
+    once(field, words, name)
+}
+
 /// `name` is used exactly once.
 pub(super) fn once(field: &str, words: &[String], name: &str) -> Checked {
     match words.iter().flat_map(|word| names(word)).filter(|one| *one == name).count() {

@@ -67,6 +67,7 @@ fn acp_agents_offer_by_config_options_or_the_older_list() {
     assert_eq!(offer.models.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["x", "y"]);
 
     for nothing in [json!({}), json!(null), json!({ "configOptions": 7, "models": [] })] {
-        assert_eq!(offered(&nothing), Offer::default());
+        let nobody = ModelsFact { from: ModelsFrom::Acp, ..ModelsFact::default() };
+        assert_eq!(offered(&nothing), nobody);
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::Said;
+use crate::tools;
 use crate::update::{CompactionStatus, Severity, Update};
 
 /// One `system` line; false when its subtype is unknown.
@@ -126,13 +127,10 @@ pub(super) fn qwen_retry(data: &Value, out: &mut Vec<Said>) {
     out.push(Said::Update(Update::Notice { severity: Severity::Warning, title, description }));
 }
 
-/// A line, and all of it where that is more.
 pub(super) fn notice(severity: Severity, text: &str, out: &mut Vec<Said>) {
     let text = text.trim();
     if !text.is_empty() {
-        let title = crate::tools::one_line(text);
-        let description = (title != text).then(|| text.to_owned());
-        out.push(Said::Update(Update::Notice { severity, title, description }));
+        out.push(Said::Update(tools::long_notice(severity, text, None)));
     }
 }
 
@@ -145,7 +143,7 @@ pub(super) struct Compactions {
 
 impl Compactions {
     /// `status` and `compact_boundary` lines.
-    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<Said>) -> bool {
+    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<Said>) {
         let is_boundary = line["subtype"] == "compact_boundary";
         if line["status"] == "compacting" {
             if self.open.is_none() {
@@ -163,7 +161,6 @@ impl Compactions {
             say(id, CompactionStatus::Completed, None, out);
         }
         // Any other status, `requesting` above all, is a sign of life.
-        true
     }
 
     /// Nothing more will be said about a compaction that is open.

@@ -8,9 +8,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::Said;
-use super::super::calling::{MAX_LIVE_BYTES, keep_end};
+use super::super::calling::{Calls, MAX_LIVE_BYTES, keep_end};
 use super::todos::Todos;
-use crate::calls::Calls;
 use crate::tools;
 use crate::update::{Block, Call, Content, Status, Update};
 

@@ -9,6 +9,7 @@ use wire::{Category, Fault};
 use super::plain;
 use crate::dialect::{Ending, Exit, StopReason};
 use crate::dialect::{json, stderr};
+use crate::tools;
 
 /// Said on stderr whenever stdin is no terminal.
 const STDIN_NOTE: &str = "Reading additional input from stdin...";
@@ -29,8 +30,7 @@ pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Fault {
     let inner = json::parse_or_null(message);
     let message = inner["error"]["message"].as_str().unwrap_or(message);
     let message = if message.is_empty() { "the turn failed" } else { message };
-    let category = by_kind(kind, message).unwrap_or_else(|| Category::classify(None, message));
-    Fault::new(category, message)
+    Fault::new(category(kind, message), message)
 }
 
 /// Why the process ended before it had answered.
@@ -38,36 +38,29 @@ pub(in crate::dialect) fn died(exit: &Exit) -> Fault {
     stderr::failure_among(exit, &[STDIN_NOTE])
 }
 
-fn by_kind(kind: &Value, message: &str) -> Option<Category> {
-    let (name, status) = match kind {
-        Value::Object(object) => {
-            let (name, about) = object.iter().next()?;
-            (Value::from(name.as_str()), about["httpStatusCode"].as_u64())
-        }
-        name => (name.clone(), None),
+fn category(kind: &Value, message: &str) -> Category {
+    let (name, status) = match kind.as_object().and_then(|kind| kind.iter().next()) {
+        Some((name, about)) => (tools::plain_name(name), about["httpStatusCode"].as_u64()),
+        None => (plain(kind), None),
     };
-    match plain(&name).as_str() {
-        "contextwindowexceeded" => Some(Category::PromptTooLarge),
-        "usagelimitexceeded" | "ratelimitexceeded" | "sessionbudgetexceeded" => {
-            Some(Category::RateLimit)
-        }
+    match name.as_str() {
+        "contextwindowexceeded" => Category::PromptTooLarge,
+        "usagelimitexceeded" | "ratelimitexceeded" | "sessionbudgetexceeded" => Category::RateLimit,
         "serveroverloaded"
         | "internalservererror"
         | "flexunavailable"
-        | "policycapacityunavailable" => Some(Category::UpstreamUnavailable),
-        "modelnotfound" => Some(Category::ModelUnavailable),
-        "unauthorized" => Some(Category::Auth),
-        "cyberpolicy" | "misalignmentpolicyviolation" | "toomanydenials" => {
-            Some(Category::Rejected)
-        }
+        | "policycapacityunavailable" => Category::UpstreamUnavailable,
+        "modelnotfound" => Category::ModelUnavailable,
+        "unauthorized" => Category::Auth,
+        "cyberpolicy" | "misalignmentpolicyviolation" | "toomanydenials" => Category::Rejected,
         // Too broad a word: the sentence may say that the prompt is too long.
-        "badrequest" => Some(Category::classify(Some(400), message)),
+        "badrequest" => Category::classify(Some(400), message),
         "httpconnectionfailed"
         | "responsestreamconnectionfailed"
         | "responsestreamdisconnected"
         | "responsetoomanyfailedattempts" => {
-            Some(Category::classify(status, message).or(Category::UpstreamUnavailable))
+            Category::classify(status, message).or(Category::UpstreamUnavailable)
         }
-        _ => None,
+        _ => Category::classify(None, message),
     }
 }

@@ -5,6 +5,7 @@ use wire::{Category, Fault};
 
 use super::super::{Ending, Model, Opened, Opening, PermissionMode, Said, Usage, Wish};
 use super::{CodexAppServer, Request};
+use crate::mcp;
 
 /// Pages of the list of models that are asked for.
 const MAX_MODEL_PAGES: u32 = 10;
@@ -209,30 +210,6 @@ fn config(opening: &Opening) -> Map<String, Value> {
         let name = "sandbox_workspace_write.writable_roots".to_owned();
         config.insert(name, json!(opening.directories));
     }
-    for server in &opening.mcp_servers {
-        let name = server["name"].as_str().unwrap_or_default();
-        // A dot would begin another level of the configuration.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-        if !name.is_empty() {
-            config.insert(format!("mcp_servers.{name}"), mcp_server(server));
-        }
-    }
+    config.extend(mcp::for_codex(&opening.mcp_servers));
     config
-}
-
-fn mcp_server(server: &Value) -> Value {
-    let pairs = |list: &Value| -> Map<String, Value> {
-        let list = list.as_array().into_iter().flatten();
-        list.filter_map(|pair| Some((pair["name"].as_str()?.to_owned(), pair["value"].clone())))
-            .collect()
-    };
-    match server["url"].as_str() {
-        Some(url) => json!({ "url": url, "http_headers": pairs(&server["headers"]) }),
-        None => json!({
-            "command": server["command"],
-            "args": server["args"].as_array().cloned().unwrap_or_default(),
-            "env": pairs(&server["env"]),
-        }),
-    }
 }

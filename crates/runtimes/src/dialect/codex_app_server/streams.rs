@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::Said;
-use super::super::calling::{MAX_LIVE_BYTES, keep_end};
+use super::super::calling::{Calls, MAX_LIVE_BYTES, keep_end};
 use super::super::codex::items::PART_BREAK;
 use super::super::codex::texts::Texts;
-use crate::calls::Calls;
 use crate::update::{Call, Content, Kind, Status, Voice};
 
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     pub(super) texts: Texts,
+    /// Of all turns.
+    pub(super) calls: Calls,
     thoughts: HashMap<String, Thought>,
     /// In the order they began.
     open: Vec<Open>,
@@ -33,8 +34,9 @@ struct Open {
 }
 
 impl Streams {
+    /// Another turn begins.
     pub(super) fn reset(&mut self) {
-        *self = Self::default();
+        *self = Self { calls: std::mem::take(&mut self.calls), ..Self::default() };
     }
 
     /// A piece of part `part` of a thought.
@@ -72,7 +74,7 @@ impl Streams {
     }
 
     /// A call begins, changes or ends.
-    pub(super) fn call(&mut self, call: Call, calls: &mut Calls, out: &mut Vec<Said>) {
+    pub(super) fn call(&mut self, call: Call, out: &mut Vec<Said>) {
         if call.status.is_some_and(Status::is_final) {
             self.open.retain(|open| open.call.id != call.id);
         } else {
@@ -81,35 +83,29 @@ impl Streams {
                 None => self.open.push(Open { call: call.clone(), output: String::new() }),
             }
         }
-        calls.say(call, out);
+        self.calls.say(call, out);
     }
 
     /// More of what a running call has printed.
-    pub(super) fn output(
-        &mut self,
-        item: &str,
-        piece: &str,
-        calls: &mut Calls,
-        out: &mut Vec<Said>,
-    ) {
+    pub(super) fn output(&mut self, item: &str, piece: &str, out: &mut Vec<Said>) {
         let Some(open) = self.open.iter_mut().find(|open| open.call.id == item) else { return };
         open.output.push_str(piece);
         keep_end(&mut open.output, MAX_LIVE_BYTES);
         let mut content = open.call.content.clone().unwrap_or_default();
         content.push(Content::text(open.output.as_str()));
-        calls.say(Call::change(item, Status::InProgress, content), out);
+        self.calls.say(Call::change(item, Status::InProgress, content), out);
     }
 
     /// Commands that go on in the background when the turn is over. They have not failed.
-    pub(super) fn leave_running(&mut self, calls: &mut Calls, out: &mut Vec<Said>) {
+    pub(super) fn leave_running(&mut self, out: &mut Vec<Said>) {
         for open in &self.open {
-            if open.call.kind != Some(Kind::Execute) || !calls.is_open(&open.call.id) {
+            if open.call.kind != Some(Kind::Execute) || !self.calls.is_open(&open.call.id) {
                 continue;
             }
             let output = (!open.output.is_empty()).then(|| Content::text(open.output.as_str()));
             let note = Content::text("still running when the turn ended");
             let content = output.into_iter().chain([note]).collect();
-            calls.say(Call::change(open.call.id.as_str(), Status::Completed, content), out);
+            self.calls.say(Call::change(open.call.id.as_str(), Status::Completed, content), out);
         }
         self.open.clear();
     }

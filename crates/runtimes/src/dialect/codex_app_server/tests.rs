@@ -345,7 +345,7 @@ fn every_end_of_a_turn_ends_it() {
         let mut dialect = CodexAppServer::default();
         let out = feed(&mut dialect, &[started, line.clone()]);
         let ending = match ended(&out).as_slice() {
-            [Ending::Stopped(reason)] => Ok(*reason),
+            [Ending::Stopped(reason)] => Ok(reason.clone()),
             [Ending::Failed(failure)] => {
                 let status = line["params"]["turn"]["status"].to_string();
                 let is_unknown = failure.category == Category::Protocol;

@@ -104,7 +104,7 @@ impl CodexAppServer {
         let item = params["itemId"].as_str().unwrap_or_default();
         let delta = params["delta"].as_str().unwrap_or_default();
         let part = |name: &str| params[name].as_u64().unwrap_or_default();
-        let (streams, calls) = (&mut self.streams, &mut self.calls);
+        let streams = &mut self.streams;
         match method {
             "turn/started" => self.turn_started(&params["turn"]["id"]),
             "turn/completed" => self.turn_completed(&params["turn"], out),
@@ -120,15 +120,15 @@ impl CodexAppServer {
                 streams.thought_piece(item, false, part("contentIndex"), delta, out);
             }
             "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
-                streams.output(item, delta, calls, out);
+                streams.output(item, delta, out);
             }
             "item/mcpToolCall/progress" => {
                 let message = params["message"].as_str().unwrap_or_default();
-                streams.output(item, &format!("{message}\n"), calls, out);
+                streams.output(item, &format!("{message}\n"), out);
             }
             "item/fileChange/patchUpdated" => {
-                if calls.is_open(item) {
-                    streams.call(items::changed(item, &params["changes"]), calls, out);
+                if streams.calls.is_open(item) {
+                    streams.call(items::changed(item, &params["changes"]), out);
                 }
             }
             "turn/plan/updated" => {
@@ -236,10 +236,10 @@ impl CodexAppServer {
         let is_late = self.turn.is_none();
         let is_final = call.status.is_some_and(crate::update::Status::is_final);
         // Nobody would end what begins after the turn's end.
-        if is_late && !is_final && !self.calls.is_known(&call.id) {
+        if is_late && !is_final && !self.streams.calls.is_known(&call.id) {
             return;
         }
-        self.streams.call(call, &mut self.calls, out);
+        self.streams.call(call, out);
     }
 
     /// Counts come for the thread and for its last request to the model; after a resume also
@@ -319,9 +319,9 @@ impl CodexAppServer {
         }
         self.asks.withdraw_all(self.thread.as_deref(), out);
         if ending == Ending::Stopped(StopReason::EndTurn) {
-            self.streams.leave_running(&mut self.calls, out);
+            self.streams.leave_running(out);
         }
-        self.calls.close(&ending.of_open_calls(), out);
+        self.streams.calls.close(&ending.of_open_calls(), out);
         let usage = match (self.total, turn.before) {
             (Some(total), Some(before)) if turn.has_used => Some(total.minus(&before)),
             _ => None,

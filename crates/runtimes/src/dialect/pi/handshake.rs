@@ -3,6 +3,8 @@
 //! pi says "success" to a session file that is not there and begins a new one, so a resume is
 //! believed only when the state shows messages.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use wire::{Category, Fault};
 
@@ -15,14 +17,10 @@ pub(super) struct Handshake {
     is_opening: bool,
     resume: Option<String>,
     wished_model: Option<String>,
-    /// A switch to the session to be resumed, which is tried once.
-    switch: Option<String>,
+    /// A switch to the session to be resumed is tried once.
     has_switched: bool,
-    state: Option<String>,
-    models: Option<String>,
-    commands: Option<String>,
-    /// Wishes that were written and not yet answered.
-    wishes: Vec<String>,
+    /// What was asked for and is not answered yet, by the id of the command.
+    waiting: HashMap<String, Asked>,
     known: Vec<Known>,
     model: Option<Known>,
     session: Option<String>,
@@ -39,6 +37,17 @@ struct Known {
     context_window: Option<u64>,
 }
 
+/// What a command of ours asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    State,
+    Models,
+    Commands,
+    /// The session to be resumed.
+    Switch,
+    Wish,
+}
+
 /// All levels that a model which reasons may have.
 const EFFORTS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
@@ -50,13 +59,21 @@ impl Handshake {
         if let Some(level) = &opening.effort {
             self.set(&Wish::Effort(level.clone()), commands, out);
         }
-        self.models = Some(commands.send(json!({ "type": "get_available_models" }), out));
-        self.commands = Some(commands.send(json!({ "type": "get_commands" }), out));
-        self.look(commands, out);
+        for (asked, command) in [
+            (Asked::Models, "get_available_models"),
+            (Asked::Commands, "get_commands"),
+            (Asked::State, "get_state"),
+        ] {
+            self.ask(asked, json!({ "type": command }), commands, out);
+        }
     }
 
-    fn look(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
-        self.state = Some(commands.send(json!({ "type": "get_state" }), out));
+    fn ask(&mut self, asked: Asked, command: Value, commands: &mut Commands, out: &mut Vec<Said>) {
+        self.waiting.insert(commands.send(command, out), asked);
+    }
+
+    fn waits_for(&self, asked: Asked) -> bool {
+        self.waiting.values().any(|one| *one == asked)
     }
 
     /// The id that `--mode json` prints first.
@@ -84,33 +101,30 @@ impl Handshake {
                 self.session(session_of(data), out);
             }
         }
-        if self.switch.as_deref() == Some(id) {
-            self.switch = None;
-            match event["success"] == true && data["cancelled"] != true {
-                true => self.look(commands, out),
-                false => self.lose(event["error"].as_str().unwrap_or("pi did not switch"), out),
+        let is_good = event["success"] == true;
+        match self.waiting.remove(id) {
+            None => return false,
+            Some(Asked::Switch) if is_good && data["cancelled"] != true => {
+                self.ask(Asked::State, json!({ "type": "get_state" }), commands, out);
             }
-        } else if self.models.as_deref() == Some(id) {
-            self.models = None;
-            let models = data["models"].as_array().map(Vec::as_slice).unwrap_or_default();
-            self.known = models.iter().filter_map(known).collect();
-        } else if self.commands.as_deref() == Some(id) {
-            self.commands = None;
-            tell_commands(&data["commands"], out);
-        } else if self.state.as_deref() == Some(id) {
-            self.state = None;
-            self.opened(event, commands, out);
-        } else if let Some(at) = self.wishes.iter().position(|wish| wish == id) {
-            self.wishes.remove(at);
-            if event["command"] == "set_model" && event["success"] == true {
-                self.model = known(data).or(self.model.take());
+            Some(Asked::Switch) => {
+                self.lose(event["error"].as_str().unwrap_or("pi did not switch"), out);
             }
-            if event["success"] == false {
-                let error = event["error"].as_str().unwrap_or("pi refused a setting");
-                out.push(Said::Update(Update::notice(Severity::Warning, error)));
+            Some(Asked::Models) => {
+                let models = data["models"].as_array().into_iter().flatten();
+                self.known = models.filter_map(known).collect();
             }
-        } else {
-            return false;
+            Some(Asked::Commands) => tell_commands(&data["commands"], out),
+            Some(Asked::State) => self.opened(event, commands, out),
+            Some(Asked::Wish) => {
+                if event["command"] == "set_model" && is_good {
+                    self.model = known(data).or(self.model.take());
+                }
+                if event["success"] == false {
+                    let error = event["error"].as_str().unwrap_or("pi refused a setting");
+                    out.push(Said::Update(Update::notice(Severity::Warning, error)));
+                }
+            }
         }
         self.change_model(commands, out);
         self.say_opened(out);
@@ -130,8 +144,7 @@ impl Handshake {
             // for again only when the switch is answered.
             self.has_switched = true;
             let command = json!({ "type": "switch_session", "sessionPath": path });
-            self.switch = Some(commands.send(command, out));
-            return;
+            return self.ask(Asked::Switch, command, commands, out);
         }
         self.session(session_of(data), out);
         self.opened = Some(Opened { session: self.session.clone(), ..Opened::default() });
@@ -139,7 +152,7 @@ impl Handshake {
 
     /// Changes to the wished model, once the models are known.
     fn change_model(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
-        if self.opened.is_none() || self.models.is_some() {
+        if self.opened.is_none() || self.waits_for(Asked::Models) {
             return;
         }
         let Some(model) = self.wished_model.take().filter(|model| !self.is_current(model)) else {
@@ -186,7 +199,7 @@ impl Handshake {
 
     /// Says that the conversation is open once all is known.
     fn say_opened(&mut self, out: &mut Vec<Said>) {
-        let is_waiting = self.models.is_some() || !self.wishes.is_empty();
+        let is_waiting = self.waits_for(Asked::Models) || self.waits_for(Asked::Wish);
         if !self.is_opening || is_waiting {
             return;
         }
@@ -212,8 +225,7 @@ impl Handshake {
             // pi asks for no permissions.
             Wish::Permissions(_) => return false,
         };
-        let id = commands.send(command, out);
-        self.wishes.push(id);
+        self.ask(Asked::Wish, command, commands, out);
         true
     }
 
