@@ -83,8 +83,10 @@ impl Found {
 
     /// An agent inside this binary, which it starts with `argv`; the rest is still to be told.
     pub fn inside(agent: Inside, name: &str, argv: [&str; 2]) -> Self {
+        let [program, _] = argv;
         let run = Run {
             dialect: "acp".to_owned(),
+            program: program.into(),
             argv: argv.map(str::to_owned).into(),
             resume: ResumeStyle::Protocol,
             prompt_by: PromptBy::Acp,
