@@ -40,6 +40,26 @@ fn backquotes_in_here_documents_hide_nothing() {
 }
 
 #[test]
+fn sums_and_comparisons_in_brackets_hide_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "x='$(rm x)'; declare \"a[$x]=1\"",
+            "x='$(rm x)'; declare \"a[+ $x]=1\"",
+            "x='$(rm x)'; declare \"a[1+$x]+=1\"",
+            "x='$(rm x)'; declare \"a[1==$x]=1\"",
+            "x='$(rm x)'; declare \"a[b[+$x]]=1\"",
+            "x='$(rm x)'; typeset \"a[y=$x]=1\"",
+            "x='$(rm x)'; read \"a[+ $x]\" <<<1",
+            "x='$(rm x)'; printf -v \"a[+ $x]\" 1",
+            "x='$(rm x)'; printf \"-va[+ $x]\" 1",
+            "x='$(rm x)'; unset \"a[+ $x]\"",
+        ],
+    );
+    assert_left_alone("rm", &["declare \"a[1+1]=1\"", "declare a[x==1]=1"]);
+}
+
+#[test]
 fn numbers_out_of_texts_hide_nothing() {
     assert_found(
         "rm",

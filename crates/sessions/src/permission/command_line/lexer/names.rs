@@ -101,10 +101,14 @@ fn has_unknown_option(rest: &[Word]) -> bool {
     false
 }
 
-/// The name of a variable before its value, or before what stands in brackets.
+/// The name of a variable before its value, with what stands in brackets behind it: a number, in
+/// which there may be `+` and `=` as well.
 fn name_of(word: &Word) -> &str {
     let text = word.text.strip_prefix("-v").unwrap_or(&word.text);
-    let end = text.find(['=', '+']).unwrap_or(text.len());
+    let mut end = text.find(['=', '+', '[']).unwrap_or(text.len());
+    if text.get(end..).is_some_and(|rest| rest.starts_with('[')) {
+        end = text.rfind(']').unwrap_or(text.len());
+    }
     text.get(..end).unwrap_or_default()
 }
 
