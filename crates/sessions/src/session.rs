@@ -1,24 +1,22 @@
 //! A durable conversation: the one place that appends to its log.
 //!
 //! In: prompts, cancels and answers from clients; messages from the agent. Out: events in
-//! the log, which is where every client reads. One task owns a session ([`actor`]); a
+//! the log, which is where every client reads. One task owns a session ([`task`]); a
 //! [`SessionHandle`] is how everybody else talks to it.
 
-mod actor;
-mod agent;
-mod asking;
-mod cancel;
+mod agent_link;
+mod cancelling;
+mod clients;
 mod command;
-mod disguise;
 mod judge;
-mod last_act;
-mod limits;
-mod linking;
-mod lost;
-mod prompting;
-mod question;
+mod last_words;
+mod limit_gate;
+mod questions;
 mod reseed;
 mod services;
+mod silence;
+mod task;
+mod turn_progress;
 mod turns;
 mod usage;
 
@@ -31,18 +29,19 @@ use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId
 
 use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
-use crate::host::{AgentCapabilities, Host};
-use crate::link::{self, Linked};
+use crate::host::AgentCapabilities;
+use crate::link::Linked;
 use crate::open::{Taken, Terms};
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::Decider;
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
-use actor::Actor;
+use clients::Client;
 use command::{Command, Reply};
 pub(crate) use judge::{is_of_client, passes_for_judged};
 pub(crate) use reseed::preamble as reseed_preamble;
+use task::SessionTask;
 pub use turns::NotQueued;
 
 /// Commands that may wait for a session that is busy with its log.
@@ -169,14 +168,6 @@ pub struct Offer {
     pub capabilities: AgentCapabilities,
 }
 
-/// An attached client, as the session sees it.
-#[derive(Debug)]
-struct Client {
-    id: u64,
-    calls: mpsc::Sender<ClientCall>,
-    serves: Serves,
-}
-
 /// A request that a client makes of the agent.
 #[derive(Debug)]
 struct Pass {
@@ -217,8 +208,9 @@ impl SessionHandle {
         let handle = Self { id: taken.record.id, commands: sender.clone(), phase };
         let forbidden = yard.settings.forbidden.renewed();
         let roots = Arc::new(Roots::open(roots, &forbidden)?);
-        let actor = Actor::new(yard.clone(), terms, taken, roots, sender.downgrade(), phase_sender);
-        task::spawn(actor.run(commands, linked));
+        let session =
+            SessionTask::new(yard.clone(), terms, taken, roots, sender.downgrade(), phase_sender);
+        ::task::spawn(session.run(commands, linked));
         Ok(handle)
     }
 
@@ -415,30 +407,6 @@ pub enum ChooseError {
     NotLinked(Fault),
     #[error(transparent)]
     Session(#[from] SessionError),
-}
-
-/// The parts of a link that stay while the agent runs.
-#[derive(Debug)]
-struct Linkage {
-    host: Arc<Host>,
-    agent_session: String,
-}
-
-impl Linkage {
-    /// Raw params with the session's id as the agent knows it.
-    fn params_for_agent(&self, params: &Json) -> Json {
-        link::params_for(&self.agent_session, params)
-    }
-
-    /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may
-    /// take its time over it.
-    fn close_soon(self) {
-        if self.host.capabilities.close {
-            let params = self.params_for_agent(&Json::trusted("{}"));
-            let host = self.host;
-            task::spawn(async move { link::call(&host, "session/close", &params).await });
-        }
-    }
 }
 
 /// Raw params with the session's id as clients know it.

@@ -13,6 +13,8 @@ use wire::TurnId;
 #[derive(Debug)]
 pub(crate) struct Turns<P> {
     running: Option<Running>,
+    /// The one that was started last.
+    last: Option<TurnId>,
     queue: VecDeque<(TurnId, P)>,
     max_queued: usize,
 }
@@ -35,11 +37,26 @@ pub enum NotQueued {
 
 impl<P> Turns<P> {
     pub(crate) fn new(max_queued: usize) -> Self {
-        Self { running: None, queue: VecDeque::new(), max_queued }
+        Self { running: None, last: None, queue: VecDeque::new(), max_queued }
     }
 
     pub(crate) fn running(&self) -> Option<Running> {
         self.running
+    }
+
+    /// The turn that what happens now belongs to; what comes late counts for the last one.
+    pub(crate) fn current(&self) -> Option<TurnId> {
+        self.running.map(|running| running.turn).or(self.last)
+    }
+
+    /// The turn that runs, or else the one that is next.
+    pub(crate) fn next(&self) -> Option<TurnId> {
+        self.running.map(|running| running.turn).or_else(|| self.queued().next())
+    }
+
+    /// Nothing runs, and nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.next().is_none()
     }
 
     pub(crate) fn queued(&self) -> impl Iterator<Item = TurnId> + '_ {
@@ -90,6 +107,7 @@ impl<P> Turns<P> {
         }
         let (turn, prompt) = self.queue.pop_front()?;
         self.running = Some(Running { turn, is_cancelling: false });
+        self.last = Some(turn);
         Some((turn, prompt))
     }
 

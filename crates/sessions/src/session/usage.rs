@@ -10,7 +10,6 @@ use serde_json::Value;
 use wire::Json;
 use wire::event::UsageScope;
 
-use super::actor::{Actor, LinkState};
 use crate::host::UsageOf;
 
 /// What an agent told last, by the names it gave.
@@ -20,29 +19,18 @@ pub(crate) type Told = BTreeMap<String, u64>;
 const MAX_COUNTS: usize = 16;
 const MAX_NAME_BYTES: usize = 64;
 
-impl Actor {
-    /// What stands in `turn_ended` about tokens and cost, for this answer to a prompt.
-    pub(super) fn usage_of_turn(&mut self, result: &Value) -> (Option<Json>, Option<UsageScope>) {
-        let scope = match &self.link {
-            LinkState::Linked { linkage, .. } => linkage.host.manners.usage_of,
-            _ => UsageOf::Turn,
-        };
-        let usage = match (scope, &result["usage"]) {
-            (_, Value::Null) => return (None, None),
-            (UsageOf::Turn | UsageOf::LastCall, usage) => Json::of(usage),
-            (UsageOf::Session | UsageOf::Process, usage) => {
-                Json::of(&since(&mut self.details.usage_told, usage))
-            }
-        };
-        (Some(usage), (scope == UsageOf::LastCall).then_some(UsageScope::LastCall))
-    }
-
-    /// Another process has the session from now on.
-    pub(super) fn usage_begins_anew(&mut self, scope: UsageOf) {
-        if scope == UsageOf::Process {
-            self.details.usage_told.clear();
-        }
-    }
+/// What stands in `turn_ended` about tokens, for this answer to a prompt.
+pub(super) fn of_turn(
+    told: &mut Told,
+    scope: UsageOf,
+    result: &Value,
+) -> (Option<Json>, Option<UsageScope>) {
+    let usage = match (scope, &result["usage"]) {
+        (_, Value::Null) => return (None, None),
+        (UsageOf::Turn | UsageOf::LastCall, usage) => Json::of(usage),
+        (UsageOf::Session | UsageOf::Process, usage) => Json::of(&since(told, usage)),
+    };
+    (Some(usage), (scope == UsageOf::LastCall).then_some(UsageScope::LastCall))
 }
 
 /// How much more `sum` is than what was told before, which it takes the place of.

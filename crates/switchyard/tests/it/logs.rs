@@ -18,7 +18,10 @@ fn a_command_logs_to_a_file_and_leaves_stderr_alone() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "hi\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let log = text(&path);
-    assert!(log.contains(" INFO  sessions::session::prompting turn started session="), "{log}");
+    assert!(
+        log.contains(" INFO  sessions::session::task::prompting turn started session="),
+        "{log}"
+    );
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 

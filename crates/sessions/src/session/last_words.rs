@@ -7,7 +7,6 @@
 use serde_json::Value;
 use wire::{Category, Fault, Json};
 
-use super::actor::{Actor, LinkState};
 use crate::host::Manners;
 
 /// What the agent said last in a turn.
@@ -27,7 +26,28 @@ const MAX_CHUNK_CHARS: usize = 1000;
 const MAX_ID_BYTES: usize = 256;
 
 impl LastWords {
-    fn hear(&mut self, message: Option<&str>, text: &str) {
+    /// Notes an update of the agent, by its name.
+    pub(super) fn hear(&mut self, update: &str, payload: &Json, manners: &Manners) {
+        if manners.failure_words.is_empty() && !manners.silence_is_failure {
+            return;
+        }
+        match update {
+            "agent_message_chunk" => {
+                let payload: Value = payload.read().unwrap_or_default();
+                let update = &payload["update"];
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                if !text.trim().is_empty() {
+                    self.hear_chunk(update["messageId"].as_str(), text);
+                }
+            }
+            "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan" => {
+                *self = Self { has_acted: true, ..Self::default() };
+            }
+            _ => {}
+        }
+    }
+
+    fn hear_chunk(&mut self, message: Option<&str>, text: &str) {
         let message = message.filter(|id| id.len() <= MAX_ID_BYTES);
         // Where messages have names, the rest of one is never taken for the beginning of another:
         // `401 ` stands in many answers.
@@ -38,62 +58,31 @@ impl LastWords {
         let room = MAX_CHUNK_CHARS.saturating_sub(self.chunk.chars().count());
         self.chunk.extend(text.chars().take(room));
     }
-}
 
-impl Actor {
-    pub(super) fn manners(&self) -> Option<&Manners> {
-        match &self.link {
-            LinkState::Linked { linkage, .. } => Some(&linkage.host.manners),
-            _ => None,
-        }
-    }
-
-    pub(super) fn note_words(&mut self, update: &str, payload: &Json) {
-        let is_watched = self
-            .manners()
-            .is_some_and(|manners| !manners.failure_words.is_empty() || manners.silence_is_failure);
-        if !is_watched {
-            return;
-        }
-        match update {
-            "agent_message_chunk" => {
-                let payload: Value = payload.read().unwrap_or_default();
-                let update = &payload["update"];
-                let text = update["content"]["text"].as_str().unwrap_or_default();
-                if !text.trim().is_empty() {
-                    self.last_words.hear(update["messageId"].as_str(), text);
-                }
-            }
-            "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan" => {
-                self.last_words = LastWords { has_acted: true, ..LastWords::default() };
-            }
-            _ => {}
-        }
-    }
-
-    /// Why a turn that ended with `result` did not end well.
-    pub(super) fn disguised_failure(&mut self, result: &Value) -> Option<Fault> {
-        let LastWords { chunk, has_acted, .. } = std::mem::take(&mut self.last_words);
+    /// Why a turn that ended with `result` did not end well. `stderr` is what the agent printed last.
+    pub(super) fn failure(
+        &self,
+        result: &Value,
+        manners: Option<&Manners>,
+        stderr: impl FnOnce() -> String,
+    ) -> Option<Fault> {
         // The built-in agent tells clients in words, and us in ours.
         let reported = &result["_meta"]["switchyard"]["error"];
         if let Some(message) = reported["message"].as_str() {
             let category = reported["category"].as_str().and_then(Category::named);
             return Some(Fault::new(category.unwrap_or_default(), message));
         }
-        let stop_reason = result["stopReason"].as_str();
-        if stop_reason != Some("end_turn") {
+        if result["stopReason"] != "end_turn" {
             return None;
         }
-        let LinkState::Linked { linkage, .. } = &self.link else { return None };
-        let manners = &linkage.host.manners;
-        let text = chunk.trim();
+        let (manners, text) = (manners?, self.chunk.trim());
         if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
             return Some(Fault::from_words(text).with_login(manners.login.as_deref()));
         }
-        if !manners.silence_is_failure || has_acted || !text.is_empty() {
+        if !manners.silence_is_failure || self.has_acted || !text.is_empty() {
             return None;
         }
-        let said = crate::host::last_lines(&linkage.host.stderr_tail(), 3);
+        let said = stderr();
         let fault = Fault::from_words(said.as_str());
         let message = match said.is_empty() {
             true => "the agent ended its turn without a word".to_owned(),
@@ -110,7 +99,7 @@ mod tests {
     fn last(chunks: &[(Option<&str>, &str)]) -> String {
         let mut words = LastWords::default();
         for (message, text) in chunks {
-            words.hear(*message, text);
+            words.hear_chunk(*message, text);
         }
         words.chunk
     }

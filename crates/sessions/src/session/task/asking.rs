@@ -5,23 +5,73 @@
 //! about what, so that an audit needs no other.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use store::{Batch, Changes, Durability};
+use serde_json::Value;
+use store::Changes;
 use wire::event::{
-    DecidedBy, Decider, ElicitationRequested, ElicitationResolved, PermissionRequested,
-    PermissionResolved, RecordedOutcome,
+    Decider, ElicitationRequested, ElicitationResolved, PermissionRequested, PermissionResolved,
+    RecordedOutcome,
 };
-use wire::{CallId, Json, Kind, Millis, Own, RpcId};
+use wire::{CallId, Json, Kind, Message, Millis, Own, RpcError, RpcId};
 
-use super::Answer;
-use super::actor::{Actor, Halt};
-use super::question::{Asks, Pending, Settled};
+use super::{Halt, SessionTask};
 use crate::mint;
-use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
-use crate::permission::summary;
+use crate::pending::{Listed, MAX_REQUEST_BYTES, PendingQuestion, Wants};
+use crate::permission::{PermissionOutcome, Question, Verdict, call_id, odd_in_question, summary};
+use crate::session::questions::{Asks, Pending, Settled, permission, too_many};
+use crate::session::{Answer, params_for_client};
 
-impl Actor {
+impl SessionTask {
+    pub(super) async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
+        // What is judged is what people are shown.
+        let params = params_for_client(message, &self.public_id).made_readable();
+        let question = match self.question(&params) {
+            Ok(question) => question,
+            Err(refused) => {
+                self.respond(&message.id(), Err(refused));
+                return Ok(());
+            }
+        };
+        let rules = self.yard.rules.current();
+        let decided = match self.judge.policy.judge_with(&rules, &question) {
+            Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
+                .map(|outcome| (permission(&outcome, false), by)),
+            Verdict::Deny(by) => {
+                Some((permission(&PermissionOutcome::reject(&question), true), by))
+            }
+            Verdict::Ask => None,
+        };
+        self.put(message.id(), Asks::Permission(question), params, decided).await
+    }
+
+    /// What the agent asks, unless it may be asking something else as well: of two commands a rule
+    /// would allow one, and the agent run the other.
+    fn question(&self, params: &Json) -> Result<Question, RpcError> {
+        wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
+        let read: Value = params.read().unwrap_or_default();
+        if let Some(name) = odd_in_question(&read) {
+            let error = format_args!("`{name}` is no member of this");
+            return Err(RpcError::invalid_params(error));
+        }
+        let known = self.tools.get(call_id(&read["toolCall"]).as_deref());
+        let known = known.map_err(RpcError::invalid_params)?;
+        let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths());
+        let edits = self.manners().map(|manners| &*manners.edit_tools).unwrap_or_default();
+        let question = question.among_edits(edits, &read["toolCall"]);
+        Ok(question.beside(self.roots.forbidden()))
+    }
+
+    pub(super) async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
+        let params = params_for_client(message, &self.public_id).made_readable();
+        // Of two questions one client would show one, and another the other.
+        if let Err(why) = wire::check_unambiguous(params.as_str()) {
+            self.respond(&message.id(), Err(RpcError::invalid_params(why)));
+            return Ok(());
+        }
+        self.put(message.id(), Asks::Elicitation, params, None).await
+    }
+
     /// Logs a question and answers it at once, or leaves it to the attached clients.
     pub(super) async fn put(
         &mut self,
@@ -32,14 +82,8 @@ impl Actor {
     ) -> Result<(), Halt> {
         let id = mint::call_id();
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
-        let decided = match decided {
-            _ if is_cancelling => Some((asks.cancel(), Decider::new(DecidedBy::Cancel))),
-            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
-                Some((asks.reject(), Decider::new(DecidedBy::Unattended)))
-            }
-            None if self.questions.is_full() => Some((asks.reject(), too_many())),
-            decided => decided,
-        };
+        let is_unattended = self.clients.is_empty() && !self.yard.settings.questions_wait;
+        let decided = self.questions.decide(&asks, decided, is_cancelling, is_unattended);
         let (request_id, ask, request) = (id, decided.is_none(), params.as_raw());
         let (asked, summary) = match &asks {
             Asks::Permission(question) | Asks::Limit(question) => {
@@ -52,26 +96,28 @@ impl Actor {
             }
         };
         let asks = asks.judged();
-        let drafts = vec![asked];
-        self.append(drafts, Changes::default()).await?;
-        let within = Some(self.yard.settings.permission_within);
-        let mut pending = Pending::new(id, Some(rpc_id), asks, summary, within);
-        if let Some((settled, by)) = decided {
-            return self.settle(pending, &settled, &by).await;
-        }
-        match self.yard.pending.add(self.listing(&pending, params)) {
-            Ok(listed) => {
-                pending.listed = Some(listed);
-                let observers = &self.yard.settings.observers;
-                pending.watch = observers.watch(|observer| observer.question(&self.agent));
-                self.questions.add(pending);
-                Ok(())
-            }
-            Err(_) => {
-                let settled = pending.asks.reject();
-                self.settle(pending, &settled, &too_many()).await
-            }
-        }
+        self.append(vec![asked], Changes::default()).await?;
+        let deadline = Instant::now() + self.yard.settings.permission_within;
+        let pending = Pending::new(id, Some(rpc_id), asks, summary, Some(deadline));
+        let (settled, by) = match decided {
+            Some(decided) => decided,
+            None => match self.yard.pending.add(self.listing(&pending, params)) {
+                Ok(listed) => {
+                    self.put_to_people(pending, Some(listed));
+                    return Ok(());
+                }
+                Err(_) => (pending.asks.reject(), too_many()),
+            },
+        };
+        self.settle(pending, &settled, &by).await
+    }
+
+    /// Leaves a question to people, who see it in the list of all if it is `listed`.
+    pub(super) fn put_to_people(&mut self, mut pending: Pending, listed: Option<Listed>) {
+        pending.listed = listed;
+        let observers = &self.yard.settings.observers;
+        pending.watch = observers.watch(|observer| observer.question(&self.agent));
+        self.questions.add(pending);
     }
 
     /// The question as others see it.
@@ -96,7 +142,7 @@ impl Actor {
             options,
             request: (params.as_str().len() <= MAX_REQUEST_BYTES).then(|| Arc::new(params)),
             seq: self.head,
-            turn: self.current_turn(),
+            turn: self.turns.current(),
             since,
             until: pending.deadline.map(|_| Millis(until)),
             deadline: pending.deadline,
@@ -135,16 +181,16 @@ impl Actor {
         let mut drafts = vec![self.event(decision(&pending, settled, by))];
         let mut changes = Changes::default();
         if pending.asks.is_limit() {
-            drafts.extend(self.note_limit_answer(settled, by));
-            changes.details = Some(self.details.to_json());
+            let raised = self.gate.answered(&mut self.details.budget, &settled.response, by);
+            drafts.extend(raised.map(|raised| self.event(raised)));
+            changes = self.record();
         }
-        let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
-        self.head = self.yard.append(batch).await?.last;
+        self.append_safely(drafts, changes).await?;
         if let Some(id) = &pending.rpc_id {
             self.respond(id, Ok(settled.response.clone()));
         }
         // The agent could say nothing while it waited.
-        self.still_at_work();
+        self.silence.begin_anew(Instant::now());
         // Whoever hears of the answer must not find the question in the list any more.
         let Pending { listed, .. } = pending;
         if listed.map(drop).is_some() {
@@ -176,10 +222,6 @@ fn decision<'a>(pending: &Pending, settled: &'a Settled, by: &Decider) -> Own<'a
     }
     let allowed = !settled.is_rejection;
     PermissionResolved { request_id, by, allowed, outcome, question, waited_ms }.into()
-}
-
-fn too_many() -> Decider {
-    Decider::detailed(DecidedBy::Overflow, "too many questions wait already")
 }
 
 fn millis(duration: Duration) -> u64 {

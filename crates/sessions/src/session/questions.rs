@@ -1,12 +1,15 @@
 //! Questions that wait for a person: the agent's, and our own about a limit.
 //!
+//! In: questions, answers, time. Out: which answer counts, and what is answered for want of one. No
+//! I/O, and no clock beside the time at which a question was asked.
+//!
 //! Always true: a question is answered once. The first valid answer wins; later ones are
 //! told so. A question of the agent that nobody answers in time is rejected, never allowed.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wire::event::QuestionSummary;
+use wire::event::{DecidedBy, Decider, QuestionSummary};
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
@@ -44,10 +47,9 @@ impl Pending {
         rpc_id: Option<RpcId>,
         asks: Asks,
         summary: QuestionSummary,
-        within: Option<Duration>,
+        deadline: Option<Instant>,
     ) -> Self {
         let (asked_at, watch) = (Instant::now(), Watched::default());
-        let deadline = within.map(|within| asked_at + within);
         Self { id, rpc_id, asks, summary, asked_at, deadline, listed: None, watch }
     }
 
@@ -81,8 +83,21 @@ impl Questions {
         self.pending.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.pending.len() >= MAX_PENDING
+    /// What is answered at once, if people are not asked: because the turn `is_cancelling`, as it was
+    /// `decided` without them, or because nobody is there.
+    pub(super) fn decide(
+        &self,
+        asks: &Asks,
+        decided: Option<(Settled, Decider)>,
+        is_cancelling: bool,
+        is_unattended: bool,
+    ) -> Option<(Settled, Decider)> {
+        match decided {
+            _ if is_cancelling => Some((asks.cancel(), Decider::new(DecidedBy::Cancel))),
+            None if is_unattended => Some((asks.reject(), Decider::new(DecidedBy::Unattended))),
+            None if self.pending.len() >= MAX_PENDING => Some((asks.reject(), too_many())),
+            decided => decided,
+        }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -177,3 +192,10 @@ impl Asks {
 pub(super) fn permission(outcome: &PermissionOutcome, is_rejection: bool) -> Settled {
     Settled { response: Json::of(&json!({ "outcome": outcome })), is_rejection }
 }
+
+pub(super) fn too_many() -> Decider {
+    Decider::detailed(DecidedBy::Overflow, "too many questions wait already")
+}
+
+#[cfg(test)]
+mod tests;

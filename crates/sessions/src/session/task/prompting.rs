@@ -3,18 +3,16 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::{Batch, Changes, Durability};
-use wire::event::{DecidedBy, PromptReceived, TurnEnded, TurnStarted};
+use store::Changes;
+use wire::event::{DecidedBy, Decider, PromptReceived, TurnEnded, TurnStarted};
 use wire::{Category, Draft, Event, Fault, Json, Kind, Own, RawJson, Seq, TurnId};
 
-use super::actor::{Actor, Halt, LinkState};
-use super::last_act::LastAct;
-use super::turns::NotQueued;
-use super::{NewPrompt, Received, SessionError};
+use super::{Halt, SessionTask};
 use crate::details::{LastEnd, prompt_text};
 use crate::memory;
 use crate::observer::{Prompted, TurnWatch, Watched};
-use crate::permission::Decider;
+use crate::session::turns::NotQueued;
+use crate::session::{NewPrompt, Received, SessionError};
 use crate::yard::draft;
 
 /// A prompt is made safe against a power cut a moment after it was sent: the disk would
@@ -48,7 +46,7 @@ impl Prompt {
     }
 }
 
-impl Actor {
+impl SessionTask {
     /// Logs a prompt and starts or queues it.
     pub(super) async fn receive(
         &mut self,
@@ -71,8 +69,7 @@ impl Actor {
         }
         let text = prompt_text(&params);
         // From here on a crash leaves something to put right.
-        let first = self.turns.running().map(|running| running.turn);
-        let first = first.or(self.turns.queued().next()).or(Some(turn));
+        let first = self.turns.next().or(Some(turn));
         let mut changes =
             Changes { is_closed: Some(false), active_turn: Some(first), ..Changes::default() };
         if self.title.is_none() {
@@ -92,11 +89,10 @@ impl Actor {
         let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
         let watch = self.yard.settings.observers.watch(|observer| observer.prompt(&prompted));
         let _ = self.turns.enqueue(turn, Prompt { params, logged_at: None, text, watch });
-        let is_linked = matches!(self.link, LinkState::Linked { .. });
-        let is_next = self.turns.queued().next() == Some(turn);
+        let is_next = self.turns.next() == Some(turn) && self.link.agent().is_some();
         let may_start =
-            self.paused.is_none() && self.details.budget.reached_before_turn().is_none();
-        match (is_linked && is_next && may_start).then(|| self.turns.start_next()).flatten() {
+            !self.gate.is_paused() && self.details.budget.reached_before_turn().is_none();
+        match (is_next && may_start).then(|| self.turns.start_next()).flatten() {
             // One commit for both, because the agent waits for it.
             Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
             None => {
@@ -119,19 +115,15 @@ impl Actor {
             self.withdraw_limit(&Decider::new(DecidedBy::Cancel)).await?;
             return self.unpause().await;
         }
-        if self.paused.is_some() {
+        if self.gate.is_paused() {
             return Ok(());
         }
         if let Some(reached) = self.details.budget.reached_before_turn() {
             return self.pause(reached).await;
         }
-        match &self.link {
-            LinkState::Linking => return Ok(()),
-            LinkState::Unlinked => {
-                self.start_linking();
-                return Ok(());
-            }
-            LinkState::Linked { .. } => {}
+        if self.link.agent().is_none() {
+            self.start_agent();
+            return Ok(());
         }
         let Some((turn, mut prompt)) = self.turns.start_next() else { return Ok(()) };
         if let Some(seq) = prompt.logged_at {
@@ -161,43 +153,31 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         tracing::info!(session = %self.id, %turn, "turn started");
-        self.watch = prompt.watch;
-        self.watch.begun();
+        self.progress.begin(prompt.watch);
         self.details.note_prompt(&prompt.text);
         self.details.budget.start_turn();
-        self.last_turn = Some(turn);
-        self.still_at_work();
-        self.n_garbage = 0;
-        self.last_words = super::disguise::LastWords::default();
+        self.silence.begin_anew(Instant::now());
         self.tools.clear();
-        let changes = Changes {
-            active_turn: Some(Some(turn)),
-            details: Some(self.details.to_json()),
-            ..changes
-        };
+        let details = Some(self.details.to_json());
+        let changes = Changes { active_turn: Some(Some(turn)), details, ..changes };
         drafts.push(draft(Some(turn), TurnStarted {}));
         self.append(drafts, changes).await?;
-        self.unheard = Some(prompt.params.clone());
         self.send_prompt(turn, prompt.params).await
     }
 
     /// Sends the running turn's prompt to the agent.
     pub(super) async fn send_prompt(&mut self, turn: TurnId, params: Json) -> Result<(), Halt> {
-        let sent = match &self.link {
-            LinkState::Linked { linkage, .. } => {
-                let tag = linkage.host.routes.tag(&linkage.agent_session);
-                self.prompt_tag = Some(tag);
-                let params = with_preamble(params, self.preamble.take());
-                let params = linkage.params_for_agent(&params);
-                let params = match self.watch.context() {
-                    Some(trace) => trace.put(params),
-                    None => params,
-                };
-                linkage.host.connection.call_tagged(tag, "session/prompt", &params)
-            }
-            _ => Ok(()),
+        let preamble = self.link.take_preamble();
+        // A prompt is sent to an agent that has the session.
+        let Some(agent) = self.link.agent() else { return Ok(()) };
+        let tag = agent.host.routes.tag(&agent.agent_session);
+        self.progress.sent(tag, &params);
+        let params = agent.params(&with_preamble(params, preamble));
+        let params = match self.progress.watch.context() {
+            Some(trace) => trace.put(params),
+            None => params,
         };
-        if let Err(error) = sent {
+        if let Err(error) = agent.host.connection.call_tagged(tag, "session/prompt", &params) {
             let fault =
                 Fault::new(Category::ProcessExit, format!("the prompt was not sent: {error}"));
             return self.end_turn_with(turn, fault).await;
@@ -233,31 +213,26 @@ impl Actor {
         if !self.turns.end(turn) {
             return Ok(());
         }
-        let mut ended = self.cancelling.gave_up.take().map_or(ended, TurnEnded::failed);
+        let mut ended = self.cancelling.end_of(ended);
         self.details.budget.end_turn(&ended);
         ended.cost_usd = self.details.budget.turn_cost_usd();
         self.details.last_end = Some(LastEnd::of(&ended));
-        (self.prompt_tag, self.unheard) = (None, None);
-        self.last_act = LastAct::default();
+        self.progress.end().ended(&ended);
+        self.silence.forget_acts();
         self.tools.clear();
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
         let changes = Changes { details, ..self.next_turn_is_active() };
-        std::mem::take(&mut self.watch).ended(&ended);
-        let ended = vec![draft(Some(turn), ended)];
-        let batch = Batch::new(self.id, ended).durable(Durability::Power).with(changes);
-        self.head = self.yard.append(batch).await?.last;
+        self.append_safely(vec![draft(Some(turn), ended)], changes).await?;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
-        self.cancelling.finish();
+        self.tell_cancelled();
         Ok(())
     }
 
     /// The record's note of what a crash would leave undone.
     pub(super) fn next_turn_is_active(&self) -> Changes {
-        let running = self.turns.running().map(|running| running.turn);
-        let active_turn = Some(running.or(self.turns.queued().next()));
-        Changes { active_turn, ..Changes::default() }
+        Changes { active_turn: Some(self.turns.next()), ..Changes::default() }
     }
 }
 

@@ -4,96 +4,82 @@
 //! turn ends once, by the agent's answer, by cancel or by the agent's death. The task
 //! never waits for the agent: it would not hear the agent while waiting.
 
+mod asking;
+mod cancelling;
+mod hearing;
+mod limiting;
+mod linking;
+mod prompting;
+mod requests;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use roots::Roots;
 use serde_json::json;
-use store::{Batch, Changes, Claim, StoreError};
+use store::{Batch, Changes, Claim, Durability, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
 use wire::{Category, Draft, Fault, Json, Kind, Own, Seq, SessionId, TurnId};
 
+use super::agent_link::AgentLink;
+use super::cancelling::Cancelling;
+use super::clients::Clients;
 use super::judge::Judge;
-use super::last_act::LastAct;
-use super::prompting::Prompt;
-use super::question::Questions;
+use super::limit_gate::LimitGate;
+use super::questions::Questions;
 use super::services::Services;
+use super::silence::Silence;
+use super::turn_progress::TurnProgress;
 use super::turns::Turns;
-use super::{Client, Command, Linkage, Phase, Reply, SessionError};
+use super::{Command, Phase, Reply, SessionError};
 use crate::details::Details;
-use crate::host::{FromAgents, HostSlot};
+use crate::host::{FromAgent, HostSlot};
 use crate::link::Linked;
 use crate::mint;
 use crate::news::What;
-use crate::observer::{Held, TurnWatch, Watched};
+use crate::observer::{Held, Watched};
 use crate::open::{self, Terms};
 use crate::permission::KnownTools;
 use crate::terminals::Taken;
 use crate::yard::{Yard, draft};
+use linking::Listening;
+use prompting::Prompt;
 
-pub(super) struct Actor {
-    pub(super) yard: Yard,
-    pub(super) id: SessionId,
-    pub(super) public_id: String,
-    pub(super) agent: String,
-    pub(super) details: Details,
-    pub(super) agent_session: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) slot: Arc<HostSlot>,
-    pub(super) judge: Arc<Judge>,
-    pub(super) roots: Arc<Roots>,
-    pub(super) services: Arc<Services>,
+/// What the session is made of, each part with what it alone knows. Parts decide; the task writes the
+/// log, talks to the agent and watches the clock.
+pub(super) struct SessionTask {
+    yard: Yard,
+    id: SessionId,
+    public_id: String,
+    agent: String,
+    details: Details,
+    title: Option<String>,
+    slot: Arc<HostSlot>,
+    judge: Arc<Judge>,
+    roots: Arc<Roots>,
+    services: Arc<Services>,
     /// For tasks that report back; weak, so that dropping all handles ends the session.
-    pub(super) commands: mpsc::WeakSender<Command>,
+    commands: mpsc::WeakSender<Command>,
     phase: watch::Sender<Phase>,
-    pub(super) link: LinkState,
-    pub(super) turns: Turns<Prompt>,
-    /// The agent's request that stands for the running turn.
-    pub(super) prompt_tag: Option<u64>,
-    pub(super) last_turn: Option<TurnId>,
-    pub(super) preamble: Option<String>,
-    /// The running turn's prompt, until the agent has said something in it.
-    pub(super) unheard: Option<Json>,
-    /// A prompt that is sent again when the session is linked anew.
-    pub(super) again: Option<super::lost::Again>,
-    pub(super) last_words: super::disguise::LastWords,
-    /// Why the agent is given the session as a new one.
-    pub(super) forgot: Option<String>,
-    /// What the next report of a resume has to say besides.
-    pub(super) changed: Vec<String>,
-    pub(super) questions: Questions,
-    /// A limit is reached, and a person is asked.
-    pub(super) paused: Option<super::limits::Paused>,
-    pub(super) clock: super::limits::Clock,
-    pub(super) tools: KnownTools,
-    pub(super) clients: Vec<Client>,
-    pub(super) cancelling: super::cancel::Cancelling,
-    pub(super) heard_at: Instant,
-    pub(super) n_quiet_reports: u32,
-    pub(super) last_act: LastAct,
-    pub(super) n_garbage: u32,
-    pub(super) head: Seq,
-    /// Of the running turn.
-    pub(super) watch: Watched<dyn TurnWatch>,
+    link: AgentLink<Listening>,
+    turns: Turns<Prompt>,
+    progress: TurnProgress,
+    questions: Questions,
+    gate: LimitGate,
+    tools: KnownTools,
+    clients: Clients,
+    cancelling: Cancelling,
+    silence: Silence,
+    head: Seq,
     _live: Watched<dyn Held>,
-    /// The agent's answer to session/new, load or resume, kept up to date.
-    pub(super) answer: super::linking::KeptAnswer,
-    /// Requests of clients that wait for the agent to be started.
-    pub(super) held: super::linking::Held,
     /// When somebody last wanted something of the session.
-    pub(super) used_at: Instant,
+    used_at: Instant,
     finishing: Option<Reply<()>>,
     /// It was closed, and its task has nothing left to do.
-    pub(super) is_closed: bool,
+    is_closed: bool,
     /// Held for as long as the session lives here.
     _claim: Claim,
-}
-
-pub(super) enum LinkState {
-    Unlinked,
-    Linking,
-    Linked { linkage: Linkage, messages: FromAgents },
 }
 
 /// Why a session's task ended in good order.
@@ -112,7 +98,7 @@ impl From<StoreError> for Halt {
     }
 }
 
-impl Actor {
+impl SessionTask {
     pub(super) fn new(
         yard: Yard,
         terms: &Terms,
@@ -137,6 +123,7 @@ impl Actor {
             judge.clone(),
         ));
         let live = yard.settings.observers.watch(|observer| observer.session(&record.agent));
+        let now = Instant::now();
         Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
@@ -144,7 +131,6 @@ impl Actor {
             id: record.id,
             public_id: record.id.to_string(),
             agent: record.agent,
-            agent_session: record.agent_session,
             title: record.title,
             slot: terms.slot.clone(),
             judge,
@@ -152,31 +138,17 @@ impl Actor {
             services,
             commands,
             phase,
-            link: LinkState::Unlinked,
-            prompt_tag: None,
-            last_turn: None,
-            preamble: None,
-            unheard: None,
-            again: None,
-            last_words: super::disguise::LastWords::default(),
-            forgot: None,
-            changed,
+            link: AgentLink::new(record.agent_session, changed),
+            progress: TurnProgress::default(),
             questions: Questions::default(),
-            paused: None,
-            clock: super::limits::Clock::default(),
+            gate: LimitGate::default(),
             tools: KnownTools::default(),
-            clients: Vec::new(),
-            cancelling: super::cancel::Cancelling::default(),
-            heard_at: Instant::now(),
-            n_quiet_reports: 0,
-            last_act: LastAct::default(),
-            n_garbage: 0,
+            clients: Clients::default(),
+            cancelling: Cancelling::default(),
+            silence: Silence::new(now),
             head: record.head,
-            watch: Watched::default(),
             _live: live,
-            answer: super::linking::KeptAnswer::default(),
-            held: super::linking::Held::default(),
-            used_at: Instant::now(),
+            used_at: now,
             finishing: None,
             is_closed: false,
             _claim: claim,
@@ -199,7 +171,7 @@ impl Actor {
         };
         self.abandon_shared();
         // The agent may outlive the session in its slot; it must not stand still there.
-        if self.paused.is_some() {
+        if self.gate.is_paused() {
             self.release();
         }
         self.services.terminals.end_all().await;
@@ -217,18 +189,18 @@ impl Actor {
     /// The log takes no more. An agent must not go on working where nothing can be logged.
     async fn halt(&mut self, halt: &Halt) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
-        let (turn, why) = (self.current_turn(), halt.0.clone());
+        let (turn, why) = (self.turns.current(), halt.0.clone());
         self.yard.news.add(self.id, What::Halted { turn, why });
         // No longer listening comes first: the agent's last words would wait for us, and we
         // for the agent.
-        let linkage = self.release();
+        let agent = self.release();
         if let Some(running) = self.turns.running() {
             let fault = Fault::new(Category::Internal, &halt.0);
             // A session that is full has room for this; a full disk has not.
             let _ = self.end_turn_with(running.turn, fault).await;
         }
-        if let Some(linkage) = linkage {
-            linkage.host.stop(|_| {}).await;
+        if let Some(agent) = agent {
+            agent.host.stop(|_| {}).await;
         }
     }
 
@@ -252,7 +224,7 @@ impl Actor {
             if self.finishing.is_some() {
                 self.leave_shared();
             }
-            if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
+            if self.finishing.is_some() && self.link.is_unlinked() {
                 return Ok(End::Finished);
             }
             // Who comes too late for this task is told so, and wakes the session again.
@@ -311,28 +283,27 @@ impl Actor {
                 let _ = reply.send(is_taken);
             }
             Command::Attach { client, done } => {
-                self.clients.push(client);
+                self.clients.attach(client);
                 let _ = done.send(());
             }
-            Command::Detach(id) => self.clients.retain(|client| client.id != id),
+            Command::Detach(id) => self.clients.detach(id),
             Command::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
-                self.answer_follows(&method, &params);
+                self.offer_follows(&method, &params);
                 let set = OptionSet { method, params: params.as_raw(), by: None };
                 let drafts = vec![self.event(set)];
-                let details = Some(self.details.to_json());
-                self.append(drafts, Changes { details, ..Changes::default() }).await?;
+                self.append(drafts, self.record()).await?;
             }
             Command::SetLimits { limits, by, done } => {
                 self.set_limits(limits, &by).await?;
                 let _ = done.send(());
             }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
-            Command::Linked(Err(fault)) => self.not_linked(fault).await?,
+            Command::Linked(Err(fault)) => self.not_linked(&fault).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
             Command::Pass(pass) => self.pass(pass),
             Command::Link { reply } => self.link_for(reply),
-            Command::OptionsAre(options) => self.answer_has(&["configOptions"], &options),
+            Command::OptionsAre(options) => self.offer_has(&["configOptions"], &options),
             Command::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
             }
@@ -344,10 +315,8 @@ impl Actor {
                 let _ = done.send(());
             }
             Command::Tell { method, params } => {
-                if let LinkState::Linked { linkage, .. } = &self.link {
-                    let params = linkage.params_for_agent(&params);
-                    // An agent that does not read will be found stalled by its connection.
-                    let _ = linkage.host.connection.notify(&method, &params);
+                if let Some(agent) = self.link.agent() {
+                    agent.notify(&method, &params);
                 }
             }
             Command::Close { done } => {
@@ -360,14 +329,23 @@ impl Actor {
         Ok(())
     }
 
-    pub(super) async fn append(
-        &mut self,
-        drafts: Vec<Draft>,
-        changes: Changes,
-    ) -> Result<(), Halt> {
-        let batch = Batch::new(self.id, drafts).with(changes);
+    async fn append(&mut self, drafts: Vec<Draft>, changes: Changes) -> Result<(), Halt> {
+        self.commit(Batch::new(self.id, drafts).with(changes)).await
+    }
+
+    /// Appends so that it is safe against a power cut.
+    async fn append_safely(&mut self, drafts: Vec<Draft>, changes: Changes) -> Result<(), Halt> {
+        self.commit(Batch::new(self.id, drafts).durable(Durability::Power).with(changes)).await
+    }
+
+    async fn commit(&mut self, batch: Batch) -> Result<(), Halt> {
         self.head = self.yard.append(batch).await?.last;
         Ok(())
+    }
+
+    /// The session's record as it is now.
+    fn record(&self) -> Changes {
+        Changes { details: Some(self.details.to_json()), ..Changes::default() }
     }
 
     /// Clients learn of it as if the agent had named the session: all of them know that.
@@ -385,7 +363,7 @@ impl Actor {
         });
         let told = Draft {
             at: mint::now(),
-            turn: self.current_turn(),
+            turn: self.turns.current(),
             kind: Kind::update("session_info_update"),
             payload: Json::of(&payload),
         };
@@ -399,31 +377,32 @@ impl Actor {
 
     /// Logs what commands have printed and how they ended, as far as it is time; of those of a
     /// turn that ends, all that is there.
-    pub(super) async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
+    async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
         let telling = &self.services.terminals.telling;
         let Taken { drafts, waited_for } = telling.take(Instant::now(), ending);
         if drafts.is_empty() {
             return Ok(());
         }
-        self.still_at_work();
+        self.silence.begin_anew(Instant::now());
         self.append(drafts, Changes::default()).await?;
         drop(waited_for);
         Ok(())
     }
 
     /// An event of the running turn, now.
-    pub(super) fn event<'a>(&self, own: impl Into<Own<'a>>) -> Draft {
-        draft(self.current_turn(), own)
+    fn event<'a>(&self, own: impl Into<Own<'a>>) -> Draft {
+        draft(self.turns.current(), own)
     }
 
-    /// The turn that what happens now belongs to; late updates count for the last one.
-    pub(super) fn current_turn(&self) -> Option<TurnId> {
-        self.turns.running().map(|running| running.turn).or(self.last_turn)
+    /// Logs one event of the running turn.
+    async fn note(&mut self, own: impl Into<Own<'_>>) -> Result<(), Halt> {
+        let drafts = vec![self.event(own)];
+        self.append(drafts, Changes::default()).await
     }
 
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
-            _ if self.paused.is_some() => Phase::RequiresAction,
+            _ if self.gate.is_paused() => Phase::RequiresAction,
             None if self.turns.queued().next().is_some() => Phase::Running,
             None => Phase::Idle,
             Some(_) if self.questions.is_empty() => Phase::Running,
@@ -434,10 +413,10 @@ impl Actor {
 }
 
 /// Cancel-safe; never ready while there is no agent.
-async fn next_batch(link: &mut LinkState) -> Option<Vec<crate::host::FromAgent>> {
-    match link {
-        LinkState::Linked { messages, .. } => messages.recv().await,
-        LinkState::Unlinked | LinkState::Linking => std::future::pending().await,
+async fn next_batch(link: &mut AgentLink<Listening>) -> Option<Vec<FromAgent>> {
+    match link.held_mut() {
+        Some(listening) => listening.messages.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,0 +1,246 @@
+//! The hold on a session's agent: none, being made, or made; and what waits for it.
+//!
+//! In: who wants the agent, how starting it came out, and what it says of itself. Out: whether it is
+//! to be started, what is to be done for those who waited, and what it is told when it is given the
+//! session again. No I/O and no clock.
+//!
+//! Always true: starting is begun by one alone; who waits is given back once, in order; what an agent
+//! offers is known only while it runs.
+
+use wire::event::SessionResumed;
+use wire::{Fault, Json};
+
+use super::Pass;
+use super::command::Reply;
+use crate::host::Share;
+
+/// Requests of clients that may wait for an agent that is being started.
+const MAX_WAITING: usize = 64;
+/// An agent's offer is kept for as long as its session is awake, and read by whoever looks at it;
+/// none that is of any use is as long as this.
+const MAX_OFFER_BYTES: usize = 1 << 20;
+/// Of the name of a mode.
+const MAX_MODE_BYTES: usize = 4 << 10;
+
+#[derive(Debug)]
+pub(super) struct AgentLink<A> {
+    state: State<A>,
+    waiting: Waiting,
+    /// The id by which the agent knows the session, also while it rests.
+    agent_session: Option<String>,
+    /// Why the agent is given the session as a new one.
+    forgot: Option<String>,
+    /// What the next report of a resume has to say besides.
+    changed: Vec<String>,
+    /// What the agent is told before the next prompt.
+    preamble: Option<String>,
+}
+
+#[derive(Debug)]
+enum State<A> {
+    Unlinked,
+    Linking,
+    Linked { agent: A, offer: Offered },
+}
+
+/// What waits for the agent.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// For its offer.
+    pub(super) links: Vec<Reply<Result<Json, Fault>>>,
+    /// Requests that clients make of it.
+    pub(super) passes: Vec<Pass>,
+}
+
+/// An agent's answer to session/new, load or resume, kept up to date.
+#[derive(Debug)]
+pub(super) struct Offered {
+    answer: Json,
+    /// Of what the sessions of its process may keep.
+    share: Share,
+}
+
+impl Offered {
+    pub(super) fn new(answer: Json, share: Share) -> Self {
+        let n_bytes = answer.as_str().len();
+        let mut offered = Self { answer: Json::trusted("{}"), share };
+        if !offered.keep(answer) {
+            tracing::warn!(
+                n_bytes,
+                "the agent offers more than is kept; its options are not shown"
+            );
+        }
+        offered
+    }
+
+    /// Whether there was room for it; what was kept before stays else.
+    fn keep(&mut self, answer: Json) -> bool {
+        let n_bytes = answer.as_str().len();
+        let is_kept = n_bytes <= MAX_OFFER_BYTES && self.share.resize(n_bytes);
+        if is_kept {
+            self.answer = answer;
+        }
+        is_kept
+    }
+}
+
+impl<A> AgentLink<A> {
+    pub(super) fn new(agent_session: Option<String>, changed: Vec<String>) -> Self {
+        Self {
+            state: State::Unlinked,
+            waiting: Waiting::default(),
+            agent_session,
+            forgot: None,
+            changed,
+            preamble: None,
+        }
+    }
+
+    pub(super) fn held(&self) -> Option<&A> {
+        match &self.state {
+            State::Linked { agent, .. } => Some(agent),
+            State::Unlinked | State::Linking => None,
+        }
+    }
+
+    pub(super) fn held_mut(&mut self) -> Option<&mut A> {
+        match &mut self.state {
+            State::Linked { agent, .. } => Some(agent),
+            State::Unlinked | State::Linking => None,
+        }
+    }
+
+    pub(super) fn is_unlinked(&self) -> bool {
+        matches!(self.state, State::Unlinked)
+    }
+
+    /// Whether the agent is to be started now: it does not run, and nobody has begun to start it.
+    #[must_use]
+    pub(super) fn begin(&mut self) -> bool {
+        let is_first = self.is_unlinked();
+        if is_first {
+            self.state = State::Linking;
+        }
+        is_first
+    }
+
+    /// The agent has the session under that id. Gives back who has waited.
+    pub(super) fn linked(&mut self, agent: A, agent_session: String, offer: Offered) -> Waiting {
+        self.state = State::Linked { agent, offer };
+        (self.agent_session, self.forgot) = (Some(agent_session), None);
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// The agent could not be started. Gives back who has waited.
+    pub(super) fn failed(&mut self) -> Waiting {
+        self.state = State::Unlinked;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Lets go of the agent.
+    pub(super) fn release(&mut self) -> Option<A> {
+        match std::mem::replace(&mut self.state, State::Unlinked) {
+            State::Linked { agent, .. } => Some(agent),
+            State::Linking | State::Unlinked => None,
+        }
+    }
+
+    /// The id that a later process resumes by.
+    pub(super) fn resume_by(&mut self, agent_session: String) {
+        self.agent_session = Some(agent_session);
+    }
+
+    pub(super) fn agent_session(&self) -> Option<&String> {
+        self.agent_session.as_ref()
+    }
+
+    /// The agent says that it has forgotten the session.
+    pub(super) fn forget(&mut self, why: String) {
+        (self.agent_session, self.forgot) = (None, Some(why));
+    }
+
+    pub(super) fn forgot(&self) -> Option<&String> {
+        self.forgot.as_ref()
+    }
+
+    /// Adds to a report what else has changed since the session was last opened.
+    pub(super) fn complete(&mut self, report: &mut SessionResumed) {
+        report.changed.append(&mut self.changed);
+    }
+
+    /// Decides what the agent is told before the next prompt. `preface` is what the session's agents
+    /// are told once, and `preamble` what happened so far, for one that has forgotten it.
+    pub(super) fn tell_first(
+        &mut self,
+        preface: Option<String>,
+        preamble: Option<String>,
+        is_told: bool,
+    ) {
+        self.preamble = match (preface, preamble) {
+            // It has forgotten what it was told first, too.
+            (Some(preface), Some(preamble)) => Some(format!("{preface}\n{preamble}")),
+            (preface, None) => preface.filter(|_| !is_told),
+            (None, preamble) => preamble,
+        };
+    }
+
+    pub(super) fn take_preamble(&mut self) -> Option<String> {
+        self.preamble.take()
+    }
+
+    /// What the agent offers, while it runs.
+    pub(super) fn offer(&self) -> Option<&Json> {
+        match &self.state {
+            State::Linked { offer, .. } => Some(&offer.answer),
+            State::Unlinked | State::Linking => None,
+        }
+    }
+
+    /// Changes a part of what is offered; gives the whole, if there was room for it.
+    pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) -> Option<&Json> {
+        let State::Linked { offer, .. } = &mut self.state else { return None };
+        let fits = value.as_str().len() <= MAX_OFFER_BYTES;
+        let answer = wire::set_member(&offer.answer, path, value).ok().filter(|_| fits)?;
+        offer.keep(answer).then_some(&offer.answer)
+    }
+
+    /// As [`offer_has`](Self::offer_has), if `value` is the name of something.
+    pub(super) fn offer_names(
+        &mut self,
+        path: &[&str],
+        value: &serde_json::Value,
+    ) -> Option<&Json> {
+        value.as_str().filter(|name| name.len() <= MAX_MODE_BYTES)?;
+        self.offer_has(path, &Json::of(value))
+    }
+
+    /// Gives the offer, or has `reply` wait for it.
+    pub(super) fn await_offer(&mut self, reply: Reply<Result<Json, Fault>>) {
+        match self.offer() {
+            Some(offer) => drop(reply.send(Ok(offer.clone()))),
+            None => {
+                self.waiting.links.retain(|waiting| !waiting.is_closed());
+                self.waiting.links.push(reply);
+            }
+        }
+    }
+
+    /// Has a request wait for the agent; gives it back if too many do.
+    pub(super) fn await_agent(&mut self, pass: Pass) -> Result<(), Pass> {
+        let waiting = &mut self.waiting.passes;
+        waiting.retain(|waiting| !waiting.reply.is_closed());
+        if waiting.len() >= MAX_WAITING {
+            return Err(pass);
+        }
+        waiting.push(pass);
+        Ok(())
+    }
+
+    /// Whether a request of a client waits.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.waiting.passes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

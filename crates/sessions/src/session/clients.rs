@@ -1,0 +1,45 @@
+//! The clients that are attached to a session, and which of them serves what the agent asks for.
+
+use tokio::sync::mpsc;
+
+use super::services::Services;
+use super::{ClientCall, Serves};
+
+/// An attached client, as the session sees it.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) id: u64,
+    pub(super) calls: mpsc::Sender<ClientCall>,
+    pub(super) serves: Serves,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    attached: Vec<Client>,
+}
+
+impl Clients {
+    pub(super) fn attach(&mut self, client: Client) {
+        self.attached.push(client);
+    }
+
+    pub(super) fn detach(&mut self, id: u64) {
+        self.attached.retain(|client| client.id != id);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.attached.is_empty()
+    }
+
+    /// The client that is asked for what `method` asks for, if it is one. The latest is the one that a
+    /// person looks at.
+    pub(super) fn server_of(&self, method: &str) -> Option<&Client> {
+        self.attached.iter().rev().find(|client| match method {
+            method if method.starts_with("fs/") => client.serves.files,
+            method => client.serves.others && !Services::serves(method),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

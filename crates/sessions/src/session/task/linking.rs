@@ -1,0 +1,356 @@
+//! A session's hold on its agent: made, made again, used and let go.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bus::connection::CallError;
+use serde_json::Value;
+use store::Changes;
+use wire::event::{
+    ResumeWay, SessionClosed, SessionResumed, StopReason, TurnEnded, TurnStarted, WorkerExited,
+    WorkerStarted,
+};
+use wire::{Fault, Json, RpcError, TurnId};
+
+use super::{Halt, SessionTask};
+use crate::host::{FromAgents, Host, UsageOf};
+use crate::link::{self, Known, Linked};
+use crate::observer::{self, Step};
+use crate::open;
+use crate::options::{Choice, offered};
+use crate::permission::KnownTools;
+use crate::session::agent_link::{AgentLink, Offered, Waiting};
+use crate::session::{Command, Offer, Pass, Reply};
+use crate::yard::draft;
+
+/// An agent that has the session, and is listened to.
+#[derive(Debug)]
+pub(super) struct Listening {
+    agent: LinkedAgent,
+    pub(super) messages: FromAgents,
+}
+
+#[derive(Debug)]
+pub(super) struct LinkedAgent {
+    pub(super) host: Arc<Host>,
+    /// The id by which it knows the session.
+    pub(super) agent_session: String,
+}
+
+impl AgentLink<Listening> {
+    pub(super) fn agent(&self) -> Option<&LinkedAgent> {
+        self.held().map(|listening| &listening.agent)
+    }
+
+    /// Lets go of the agent, and listens no more: it would wait with its last words for us, and we
+    /// for it.
+    pub(super) fn take_agent(&mut self) -> Option<LinkedAgent> {
+        self.release().map(|listening| listening.agent)
+    }
+}
+
+impl LinkedAgent {
+    /// Raw params with the session's id as the agent knows it.
+    pub(super) fn params(&self, params: &Json) -> Json {
+        link::params_for(&self.agent_session, params)
+    }
+
+    /// One that does not read will be found stalled by its connection.
+    pub(super) fn notify(&self, method: &str, params: &Json) {
+        let _ = self.host.connection.notify(method, &self.params(params));
+    }
+
+    /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may
+    /// take its time over it.
+    pub(super) fn close_soon(self) {
+        if self.host.capabilities.close {
+            let (params, host) = (self.params(&Json::trusted("{}")), self.host);
+            task::spawn(async move { link::call(&host, "session/close", &params).await });
+        }
+    }
+}
+
+/// `configOptions` of an answer.
+fn config_options(answer: &Json) -> Option<Json> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        config_options: Option<Json>,
+    }
+    answer.read::<Answer>().ok()?.config_options
+}
+
+impl SessionTask {
+    /// Starts the agent, unless it runs or that is under way.
+    pub(super) fn start_agent(&mut self) {
+        if self.link.begin() {
+            self.spawn_link();
+        }
+    }
+
+    /// Starts the agent again and gives it the session back, on the side.
+    fn spawn_link(&self) {
+        let Some(commands) = self.commands.upgrade() else { return };
+        let agent_session = self.link.agent_session().cloned();
+        let forgot = self.link.forgot().cloned();
+        let (slot, yard, id) = (self.slot.clone(), self.yard.clone(), self.id);
+        let details = self.details.clone();
+        let running = self.turns.running().map(|running| running.turn);
+        let waiting: Vec<TurnId> = running.into_iter().chain(self.turns.queued()).collect();
+        let parent = self.waiting_trace();
+        task::spawn(async move {
+            let linking = observer::within(parent, async {
+                let host = slot.host().await?;
+                let made_of = open::made_of(&yard, id).await?;
+                let last_prompt = details.last_prompt.clone();
+                let known = Known { agent_session, made_of, last_prompt, forgot };
+                let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
+                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
+            });
+            let linked = linking.await.map_err(|error| Fault::from(&error));
+            // A session that ended meanwhile drops the link.
+            let _ = commands.send(Command::Linked(linked)).await;
+        });
+    }
+
+    /// The trace of the turn that the agent is started for.
+    fn waiting_trace(&self) -> Option<observer::TraceContext> {
+        match self.progress.waiting() {
+            Some(_) => self.progress.watch.context(),
+            None => self.turns.first_queued()?.watch.context(),
+        }
+    }
+
+    pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
+        let Linked { link, mut resumed, preamble, preface } = linked;
+        if let Some(report) = &mut resumed {
+            self.link.complete(report);
+        }
+        let host = link.host.clone();
+        let answer: Value = link.answer.read().unwrap_or_default();
+        let started = WorkerStarted {
+            pid: host.pid(),
+            command: self.slot.command().argv(),
+            containment: format!("{:?}", host.containment()).to_lowercase(),
+            model: offered(&answer, Choice::Model).and_then(|model| model.current),
+        };
+        let mut drafts = vec![draft(None, started)];
+        // A session that no agent had before is not resumed.
+        let is_news =
+            |resumed: &SessionResumed| resumed.how != ResumeWay::New || !resumed.tried.is_empty();
+        drafts.extend(resumed.filter(is_news).map(|resumed| draft(None, resumed)));
+        tracing::info!(
+            session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
+        );
+        let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
+        self.link.tell_first(preface, preamble, is_told);
+        self.details.note_offer(&link.answer);
+        // Another process has the session from now on.
+        if host.manners.usage_of == UsageOf::Process {
+            self.details.usage_told.clear();
+        }
+        let offer = Offered::new(link.answer, host.share());
+        self.tools = KnownTools::of(host.share());
+        let agent_session = link.agent_session;
+        let changes = Changes { agent_session: Some(Some(agent_session.clone())), ..self.record() };
+        let agent = LinkedAgent { host, agent_session: agent_session.clone() };
+        let listening = Listening { agent, messages: link.messages };
+        let waiting = self.link.linked(listening, agent_session, offer);
+        self.append(drafts, changes).await?;
+        self.used_at = Instant::now();
+        self.hear(link.early.into_messages()).await?;
+        self.serve_waiting(waiting);
+        // What was sent to an agent that had forgotten the session is sent again.
+        match (self.turns.running(), self.progress.waiting().cloned()) {
+            (Some(running), Some(params)) => self.send_prompt(running.turn, params).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the agent's offer true after a client has set something.
+    pub(super) fn offer_follows(&mut self, method: &str, params: &Json) {
+        let (path, member) = match method {
+            "session/set_mode" => (["modes", "currentModeId"], "modeId"),
+            "session/set_model" => (["models", "currentModelId"], "modelId"),
+            _ => return,
+        };
+        let params: Value = params.read().unwrap_or_default();
+        self.offer_names(&path, &params[member]);
+    }
+
+    pub(super) fn offer_names(&mut self, path: &[&str], value: &Value) {
+        if let Some(offer) = self.link.offer_names(path, value) {
+            self.details.note_offer(offer);
+        }
+    }
+
+    pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) {
+        if let Some(offer) = self.link.offer_has(path, value) {
+            self.details.note_offer(offer);
+        }
+    }
+
+    /// Whether the worker has waited long enough for something to do.
+    pub(super) fn worker_deadline(&self) -> Option<Instant> {
+        let is_unused = self.link.agent().is_some() && self.is_idle();
+        let idle = self.yard.settings.worker_idle.filter(|_| is_unused)?;
+        Some(self.used_at.max(self.silence.since()) + idle)
+    }
+
+    /// Whether nobody would miss this task.
+    pub(super) fn is_out_of_use(&self) -> bool {
+        self.aside_deadline().is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    pub(super) fn aside_deadline(&self) -> Option<Instant> {
+        let is_unused = self.link.is_unlinked() && self.clients.is_empty() && self.is_idle();
+        Some(self.used_at + self.yard.settings.put_aside_after.filter(|_| is_unused)?)
+    }
+
+    /// As if it had not been used for long.
+    pub(super) fn rest_soon(&mut self) {
+        if !self.link.is_unlinked() {
+            return;
+        }
+        let long_ago = |after| self.used_at.checked_sub(after);
+        self.used_at =
+            self.yard.settings.put_aside_after.and_then(long_ago).unwrap_or(self.used_at);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.turns.is_idle() && !self.link.is_awaited()
+    }
+
+    /// Ends a worker that has had nothing to do for long; the session stays.
+    pub(super) async fn let_worker_go(&mut self) -> Result<(), Halt> {
+        let Some(agent) = self.release() else { return Ok(()) };
+        tracing::info!(session = %self.id, pid = agent.host.pid(), "idle worker let go");
+        agent.close_soon();
+        self.slot.rest();
+        let reason = Some("idle".to_owned());
+        let exited = WorkerExited { stopped: true, reason, ..WorkerExited::default() };
+        self.append(vec![draft(None, exited)], Changes::default()).await
+    }
+
+    /// Every prompt that waits fails for the same reason: asking again would not help.
+    pub(super) async fn not_linked(&mut self, fault: &Fault) -> Result<(), Halt> {
+        let Waiting { links, passes } = self.link.failed();
+        for reply in links {
+            let _ = reply.send(Err(fault.clone()));
+        }
+        for pass in passes {
+            let error = RpcError::internal(&fault.message).with_data(fault);
+            let _ = pass.reply.send(Err(error));
+        }
+        if let Some(running) = self.turns.running() {
+            self.end_turn_with(running.turn, fault.clone()).await?;
+        }
+        while let Some((turn, prompt)) = self.turns.start_next() {
+            self.progress.watch = prompt.watch;
+            let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
+            self.append(vec![draft(Some(turn), TurnStarted {})], changes).await?;
+            self.end_turn_with(turn, fault.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives what the agent offers, once it runs.
+    pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Fault>>) {
+        self.link.await_offer(reply);
+        self.start_agent();
+    }
+
+    /// What the agent offers, while it runs.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let capabilities = self.link.agent()?.host.capabilities.clone();
+        Some(Offer { answer: self.link.offer()?.clone(), capabilities })
+    }
+
+    /// Does what waited for the agent.
+    fn serve_waiting(&mut self, waiting: Waiting) {
+        let offer = self.link.offer().cloned().unwrap_or_else(|| Json::trusted("{}"));
+        for reply in waiting.links {
+            let _ = reply.send(Ok(offer.clone()));
+        }
+        for pass in waiting.passes {
+            self.pass(pass);
+        }
+    }
+
+    /// Asks the agent something on a client's behalf, without waiting for it here.
+    pub(super) fn pass(&mut self, pass: Pass) {
+        let Some(agent) = self.link.agent() else {
+            if let Err(pass) = self.link.await_agent(pass) {
+                let error = RpcError::internal("too much waits for the agent to start");
+                let _ = pass.reply.send(Err(error));
+            }
+            return self.start_agent();
+        };
+        let Pass { method, params, mut reply } = pass;
+        let (params, host) = (agent.params(&params), agent.host.clone());
+        let commands = self.commands.clone();
+        task::spawn(async move {
+            let outcome = tokio::select! {
+                outcome = host.connection.call(&method, &params) => outcome,
+                // Giving up here withdraws the request from the agent too.
+                () = reply.closed() => return,
+            };
+            if let (Ok(answer), Some(commands)) = (&outcome, commands.upgrade())
+                && let Some(options) = config_options(answer)
+            {
+                let _ = commands.send(Command::OptionsAre(options)).await;
+            }
+            let _ = reply.send(outcome.map_err(|error| match error {
+                CallError::Refused(error) => error,
+                error => RpcError::internal(error),
+            }));
+        });
+    }
+
+    /// Lets go of the agent; called when no turn runs.
+    pub(super) fn release(&mut self) -> Option<LinkedAgent> {
+        let agent = self.link.take_agent()?;
+        agent.host.routes.remove(&agent.agent_session);
+        // Nobody here could make it go on any more.
+        agent.host.resume();
+        // What it said is of use only while it runs.
+        self.tools = KnownTools::default();
+        Some(agent)
+    }
+
+    /// A worker that others use goes on when this session is done with it.
+    pub(super) fn leave_shared(&mut self) {
+        if self.slot.is_shared() && self.turns.running().is_none() {
+            self.abandon_shared();
+        }
+    }
+
+    /// As [`leave_shared`](Self::leave_shared), also in the middle of a turn: nobody is left
+    /// who could hear of it.
+    pub(super) fn abandon_shared(&mut self) {
+        if !self.slot.is_shared() {
+            return;
+        }
+        let Some(agent) = self.release() else { return };
+        if self.turns.running().is_some() {
+            agent.notify("session/cancel", &Json::trusted("{}"));
+        }
+        agent.close_soon();
+    }
+
+    /// Frees the agent's side, marks the session as closed and ends its task. Whoever prompted
+    /// since it was cancelled is told like the others; whoever prompts from now on wakes it.
+    pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        self.cancel("close", None).await?;
+        if let Some(running) = self.turns.running() {
+            self.end_turn(running.turn, TurnEnded::of(StopReason::Cancelled)).await?;
+        }
+        self.cancel_questions().await?;
+        self.is_closed = true;
+        if let Some(agent) = self.release() {
+            agent.close_soon();
+        }
+        let closed = vec![draft(None, SessionClosed {})];
+        self.append(closed, Changes { is_closed: Some(true), ..Changes::default() }).await
+    }
+}

@@ -1,0 +1,77 @@
+//! Requests of the agent, each of which is answered: here, by a service, by a client, or by people.
+
+use bus::connection::Outcome;
+use wire::{Message, RpcError, RpcId};
+
+use super::{Halt, SessionTask};
+use crate::session::clients::Client;
+use crate::session::judge::CHECK;
+use crate::session::limit_gate::KeptBack;
+use crate::session::services::Services;
+use crate::session::{ClientCall, params_for_client};
+
+impl SessionTask {
+    pub(super) async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+        let Some(KeptBack::Request(message)) = self.gate.keep_back(KeptBack::Request(message))
+        else {
+            return Ok(());
+        };
+        match message.method() {
+            "session/request_permission" => self.asked_permission(&message).await,
+            "elicitation/create" => self.asked_elicitation(&message).await,
+            method if Services::serves(method) && self.clients.server_of(method).is_none() => {
+                self.serve(message);
+                Ok(())
+            }
+            CHECK => {
+                self.respond(&message.id(), self.judge.told(message.body()));
+                Ok(())
+            }
+            method => {
+                // What cannot be read is not passed on: the client may read it in another way.
+                match self.judge.request(method, message.body()) {
+                    Err(refused) => self.respond(&message.id(), Err(refused)),
+                    Ok(()) => self.pass_to_client(&message),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn serve(&self, message: Message) {
+        let Some(agent) = self.link.agent() else { return };
+        let (services, connection) = (self.services.clone(), agent.host.connection.clone());
+        let turn = self.turns.current();
+        task::spawn(async move {
+            let _place = services.place(message.method()).await;
+            let outcome = services.serve(message.method(), message.body(), turn).await;
+            let _ = connection.respond(&message.id(), outcome).await;
+        });
+    }
+
+    fn pass_to_client(&mut self, message: &Message) {
+        let Some(agent) = self.link.agent() else { return };
+        let Some(Client { calls, .. }) = self.clients.server_of(message.method()) else {
+            return self.respond(&message.id(), Err(RpcError::method_not_found(message.method())));
+        };
+        let call = ClientCall {
+            method: message.method().to_owned(),
+            params: params_for_client(message, &self.public_id),
+            after: self.head,
+            agent: agent.host.connection.clone(),
+            id: message.id(),
+        };
+        if calls.try_send(call).is_err() {
+            self.respond(&message.id(), Err(RpcError::internal("the client is too busy")));
+        }
+    }
+
+    pub(super) fn respond(&mut self, id: &RpcId, outcome: Outcome) {
+        let kept = self.gate.keep_back(KeptBack::Answer(id.clone(), outcome));
+        let Some(KeptBack::Answer(_, outcome)) = kept else { return };
+        if let Some(agent) = self.link.agent() {
+            // An agent that does not read will be found stalled by its connection.
+            let _ = agent.host.connection.respond_now(id, outcome);
+        }
+    }
+}

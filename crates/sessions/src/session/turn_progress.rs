@@ -1,0 +1,107 @@
+//! How far the running turn is: where its prompt is, and what the agent has made of it.
+//!
+//! In: what was sent, and what the agent says. Out: which answer ends the turn, and whether the prompt
+//! can be sent again. No I/O and no clock.
+//!
+//! Some agents find out only when they are prompted that they have forgotten the session. As long as
+//! such an agent has said nothing in the turn, the session can be opened anew, told what happened so
+//! far, and the prompt sent again.
+//!
+//! Always true: a prompt is sent again at most once, and not after the agent has said something.
+
+use wire::{Category, Fault, Json};
+
+use super::last_words::LastWords;
+use crate::observer::{TurnWatch, Watched};
+
+/// Lines that are no messages are told one by one up to here, in each turn.
+const MAX_GARBAGE: u32 = 20;
+
+#[derive(Debug, Default)]
+pub(super) struct TurnProgress {
+    prompt: PromptAt,
+    n_garbage: u32,
+    pub(super) last_words: LastWords,
+    /// Who watches the turn from outside.
+    pub(super) watch: Watched<dyn TurnWatch>,
+}
+
+/// Where the prompt of the running turn is.
+#[derive(Debug, Default)]
+enum PromptAt {
+    #[default]
+    Nowhere,
+    /// The agent has it.
+    Sent {
+        /// Of the request that stands for the turn.
+        tag: u64,
+        /// Until the agent has said something.
+        unheard: Option<Json>,
+    },
+    /// It is sent again when the session is linked anew.
+    Waiting(Json),
+}
+
+impl TurnProgress {
+    pub(super) fn begin(&mut self, watch: Watched<dyn TurnWatch>) {
+        *self = Self { watch, ..Self::default() };
+        self.watch.begun();
+    }
+
+    /// The prompt is on its way, for the first time or again.
+    pub(super) fn sent(&mut self, tag: u64, params: &Json) {
+        let unheard = match &self.prompt {
+            PromptAt::Nowhere => Some(params.clone()),
+            PromptAt::Sent { .. } | PromptAt::Waiting(_) => None,
+        };
+        self.prompt = PromptAt::Sent { tag, unheard };
+    }
+
+    /// The agent has begun with it.
+    pub(super) fn heard(&mut self) {
+        if let PromptAt::Sent { unheard, .. } = &mut self.prompt {
+            *unheard = None;
+        }
+    }
+
+    /// Whether it is the answer to the prompt.
+    pub(super) fn is_answer(&self, answered: u64) -> bool {
+        matches!(self.prompt, PromptAt::Sent { tag, .. } if tag == answered)
+    }
+
+    /// Has the prompt wait for the session to be linked anew, if it can be sent again.
+    pub(super) fn wait_for_link(&mut self) -> bool {
+        let PromptAt::Sent { unheard, .. } = &mut self.prompt else { return false };
+        let Some(params) = unheard.take() else { return false };
+        self.prompt = PromptAt::Waiting(params);
+        true
+    }
+
+    /// The prompt that waits to be sent again.
+    pub(super) fn waiting(&self) -> Option<&Json> {
+        match &self.prompt {
+            PromptAt::Waiting(params) => Some(params),
+            PromptAt::Nowhere | PromptAt::Sent { .. } => None,
+        }
+    }
+
+    /// What is said of a line that is no message.
+    pub(super) fn garbage(&mut self, what: &str) -> Option<Fault> {
+        self.n_garbage += 1;
+        let message = match self.n_garbage {
+            n if n < MAX_GARBAGE => format!("the agent sent something unreadable: {what}"),
+            MAX_GARBAGE => "the agent goes on sending unreadable lines; no more are told".into(),
+            _ => return None,
+        };
+        Some(Fault::new(Category::Protocol, message))
+    }
+
+    /// The turn is over. Those who watch it are still to be told.
+    pub(super) fn end(&mut self) -> Watched<dyn TurnWatch> {
+        self.prompt = PromptAt::Nowhere;
+        std::mem::take(&mut self.watch)
+    }
+}
+
+#[cfg(test)]
+mod tests;
