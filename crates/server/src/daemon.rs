@@ -231,9 +231,10 @@ impl Daemon {
         principal.check_wishes(&order.wishes)?;
         let order = match principal.is_local {
             true => order,
-            false => order.without_commands()?,
+            false => order.without_commands().map_err(DeskError::from)?,
         };
-        Ok(order.placed(roots, &self.desk.forbidden())?)
+        let placed = order.placed(roots, &self.desk.forbidden());
+        Ok(placed.map_err(DeskError::from)?)
     }
 }
 

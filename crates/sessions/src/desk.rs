@@ -8,7 +8,6 @@
 
 mod ending;
 mod fork;
-mod order;
 mod room;
 mod starting;
 mod status;
@@ -29,6 +28,7 @@ use wire::{Category, Fault, Json, SessionId};
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::open::{self, OpenError, Opened, Terms};
+pub use crate::order::{Maker, Order, OrderError};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
 use crate::session::{Phase, SessionError, SessionHandle};
@@ -36,7 +36,6 @@ use crate::yard::Yard;
 
 use room::{Counted, Counts, Room};
 
-pub use order::{Maker, Order};
 pub use status::Status;
 pub(crate) use waking::Again;
 
@@ -114,10 +113,8 @@ pub enum DeskError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Session(#[from] SessionError),
-    #[error("{0}")]
-    BadOrder(String),
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Order(#[from] OrderError),
     #[error("`{name}` has {max} sessions, and may have no more (`sessions_per_token`)")]
     TooMany { name: String, max: usize },
     #[error("the daemon is shutting down")]
@@ -342,10 +339,12 @@ impl From<&DeskError> for Fault {
         match error {
             DeskError::Agent(fault) => fault.clone(),
             DeskError::Open(error) => error.into(),
-            DeskError::NoSuchSession(_) | DeskError::BadOrder(_) => {
+            DeskError::NoSuchSession(_) | DeskError::Order(OrderError::Bad(_)) => {
                 Self::new(Category::BadInput, error.to_string())
             }
-            DeskError::Refused(_) => Self::new(Category::Rejected, error.to_string()),
+            DeskError::Order(OrderError::Refused(_)) => {
+                Self::new(Category::Rejected, error.to_string())
+            }
             DeskError::TooMany { .. } => Self::new(Category::Rejected, error.to_string()).remedy(
                 "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
             ),

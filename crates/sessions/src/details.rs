@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use store::SessionRecord;
+use serde_json::{Value, json};
+use store::{EventLog, SessionRecord, StoreError};
 use wire::event::TurnEnded;
 use wire::{Fault, Json, Millis, TurnId};
 
 use crate::budget::Budget;
 use crate::made_of::MadeOf;
-use crate::options::Wishes;
+use crate::options::{Setting, Wishes};
 use crate::permission::Mode;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -79,19 +79,6 @@ pub struct Details {
     /// It is still being copied from another one; without its process it is nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
-}
-
-/// A request that set something, to be made again when the agent has forgotten.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Setting {
-    pub method: String,
-    pub params: Json,
-}
-
-impl Setting {
-    fn n_bytes(&self) -> usize {
-        self.method.len() + self.params.as_str().len()
-    }
 }
 
 /// The end of a turn, as lists of sessions show it.
@@ -214,6 +201,20 @@ impl Details {
         if n_bytes + name.len() + setting.n_bytes() <= MAX_SETTING_BYTES {
             self.settings.insert(name, setting);
         }
+    }
+}
+
+impl MadeOf {
+    /// What a session was made of; one of an earlier version has that in its details.
+    pub async fn read(log: &dyn EventLog, record: &SessionRecord) -> Result<Self, StoreError> {
+        if let Some(made_of) = Details::read(record).made_of() {
+            return Ok(made_of);
+        }
+        let origin = log.origin(record.id).await?;
+        Ok(origin.and_then(|origin| origin.made_of.read().ok()).unwrap_or_else(|| {
+            let cwd = json!({ "cwd": record.cwd, "mcpServers": [] });
+            Self { new_params: Json::of(&cwd), preface: None }
+        }))
     }
 }
 

@@ -1,14 +1,11 @@
 //! What a session was made of, and its agent is told when it is started.
 //!
-//! Kept apart from the session's [`Details`]: instructions and servers may be large, and every
-//! list, read and turn reads the details.
+//! Kept apart from what else a session remembers about itself (`details`): instructions and servers may
+//! be large, and every list, read and turn reads that.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use store::{EventLog, Origin, SessionRecord, StoreError};
+use store::Origin;
 use wire::Json;
-
-use crate::details::Details;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,17 +18,6 @@ pub struct MadeOf {
 }
 
 impl MadeOf {
-    pub async fn read(log: &dyn EventLog, record: &SessionRecord) -> Result<Self, StoreError> {
-        if let Some(made_of) = Details::read(record).made_of() {
-            return Ok(made_of);
-        }
-        let origin = log.origin(record.id).await?;
-        Ok(origin.and_then(|origin| origin.made_of.read().ok()).unwrap_or_else(|| {
-            let cwd = json!({ "cwd": record.cwd, "mcpServers": [] });
-            Self { new_params: Json::of(&cwd), preface: None }
-        }))
-    }
-
     pub(crate) fn to_origin(&self, made_by: Option<String>) -> Origin {
         Origin { made_by, made_of: Json::of(self) }
     }

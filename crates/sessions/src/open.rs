@@ -4,27 +4,28 @@
 //! agent knows it, and the agent's own answer. Nothing is left in the log when the agent
 //! refuses a new session.
 
+pub(crate) mod error;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
-use wire::event::{ResumeWay, SessionCreated};
-use wire::{Category, Fault, Json, RpcError, Seq, SessionId, codes};
+use wire::event::SessionCreated;
+use wire::{Json, Seq, SessionId};
 
 use crate::budget::Budget;
-use crate::desk::Order;
-use crate::details::{Details, Setting};
-use crate::host::{Host, HostError, HostSlot};
-use crate::link::{self, Known, Link, LinkError, Linked};
+use crate::details::Details;
+use crate::host::HostSlot;
+use crate::link::{self, Link, Linked};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
-use crate::options::{self, Choice, NotOffered, Wishes, request_for};
+use crate::options::{Choice, NotOffered, Wishes};
+use crate::order::{Order, Place};
 use crate::permission::Policy;
-use crate::session::{ChooseError, SessionHandle, reseed_preamble};
+use crate::session::{ChooseError, SessionHandle, Start};
 use crate::yard::Yard;
 use crate::{mint, preface, yard};
-use bus::connection::CallError;
+pub use error::OpenError;
 
 /// Where sessions are opened, and on what terms.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ impl Taken {
     /// From now on the session is made of what an order says that opens it again.
     pub(crate) async fn renew(&mut self, yard: &Yard, again: &Order) -> Result<(), OpenError> {
         let new_params = again.params_again(&self.made_of.new_params);
-        let now = Place::checked(yard, &new_params)?.cwd;
+        let now = Place::checked(&new_params, &yard.settings.forbidden)?.cwd;
         let before = Place::read(&self.made_of.new_params).map(|place| place.cwd);
         if let Some(before) = before.ok().filter(|before| !is_same_dir(before, &now)) {
             let (before, now) = (before.display(), now.display());
@@ -80,58 +81,9 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error(transparent)]
-    Host(#[from] HostError),
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Roots(#[from] roots::Error),
-    #[error("{0}")]
-    BadPlace(String),
-    #[error(transparent)]
-    NotGranted(#[from] ChooseError),
-}
-
-/// The directories of a session, from its `session/new` params.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Place {
-    pub(crate) cwd: PathBuf,
-    #[serde(default)]
-    pub(crate) additional_directories: Vec<PathBuf>,
-}
-
-impl Place {
-    pub(crate) fn read(params: &Json) -> Result<Self, OpenError> {
-        params.read().map_err(|error| OpenError::BadPlace(error.to_string()))
-    }
-
-    fn checked(yard: &Yard, params: &Json) -> Result<Self, OpenError> {
-        let place = Self::read(params)?;
-        if let Some(path) = place.all().find(|path| !path.is_absolute()) {
-            let why = format!("`{}` is not an absolute path", path.display());
-            return Err(OpenError::BadPlace(why));
-        }
-        let forbidden = yard.settings.forbidden.renewed();
-        if let Some(path) = place.all().find(|path| forbidden.covers(path)) {
-            let own = roots::Error::Forbidden(path.display().to_string());
-            return Err(OpenError::BadPlace(own.to_string()));
-        }
-        Ok(place)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::once(&self.cwd).chain(&self.additional_directories)
-    }
-}
-
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::checked(yard, params)?;
+    Place::checked(params, &yard.settings.forbidden)?;
     let observers = &yard.settings.observers;
     // What stands ready has its id already.
     let prepared = match terms.order.id {
@@ -184,14 +136,14 @@ pub async fn grant(
 
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::checked(yard, params)?;
+    Place::checked(params, &yard.settings.forbidden)?;
     let id = terms.order.id.unwrap_or_else(mint::session_id);
     begin(yard, terms, id, params, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
 pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
-    let place = Place::checked(yard, &taken.made_of.new_params)?;
+    let place = Place::checked(&taken.made_of.new_params, &yard.settings.forbidden)?;
     start(yard, terms, taken, &place, None)
 }
 
@@ -202,7 +154,7 @@ async fn begin(
     params: &Json,
     link: Option<Link>,
 ) -> Result<Opened, OpenError> {
-    let place = Place::checked(yard, params)?;
+    let place = Place::checked(params, &yard.settings.forbidden)?;
     let (agent, order) = (terms.slot.command(), &terms.order);
     let preface = preface::of(order, agent, params, &place.cwd).await;
     let made_by = order.made_by();
@@ -284,64 +236,6 @@ pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
     Ok(Taken { record, made_of, claim, changed: Vec::new() })
 }
 
-/// What the session was made of, when its agent is started.
-pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
-    let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
-    Ok(MadeOf::read(&*yard.log, &record).await?)
-}
-
-/// Gives `host` the session back: its conversation, its settings, and what to tell it if
-/// it has forgotten. Prompts of `waiting` turns are still to come.
-pub(crate) async fn relink(
-    yard: &Yard,
-    host: &Arc<Host>,
-    id: SessionId,
-    known: &Known,
-    details: &Details,
-    waiting: &[wire::TurnId],
-) -> Result<Linked, OpenError> {
-    let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
-    // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
-    let must_grant = known.agent_session.is_none();
-    let wished =
-        wished(&link, host, details).inspect_err(|_| host.routes.remove(&link.agent_session))?;
-    for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
-        let params = link::params_for(&link.agent_session, &setting.params);
-        let within = host.settings.open_within;
-        let set = host.connection.call_within(within, &setting.method, &params);
-        let set = link::while_hearing(&mut link.messages, &mut link.early, set);
-        match set.await {
-            Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
-            Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
-                host.routes.remove(&link.agent_session);
-                return Err(ChooseError::Refused(error).into());
-            }
-            Err(error) => {
-                tracing::warn!(session = %id, method = setting.method, %error, "not set again");
-            }
-        }
-    }
-    let preamble = match link.how {
-        ResumeWay::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
-        _ => None,
-    };
-    Ok(Linked { link, resumed: Some(report), preamble, preface: known.made_of.preface.clone() })
-}
-
-/// The requests that grant what the session was made with and its agent was never told.
-fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, OpenError> {
-    let mut requests = Vec::new();
-    for (choice, wanted) in details.wishes.all() {
-        match request_for(&link.answer, choice, wanted) {
-            Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
-            Err(NotOffered::NoChoice(_))
-                if choice == Choice::Model && host.manners.model_is_set => {}
-            Err(error) => return Err(ChooseError::from(error).into()),
-        }
-    }
-    Ok(requests)
-}
-
 fn start(
     yard: &Yard,
     terms: &Terms,
@@ -352,51 +246,8 @@ fn start(
     // This session is there, so nobody else will want it.
     terms.slot.discard_prepared();
     let roots: Vec<PathBuf> = place.all().cloned().collect();
-    Ok(SessionHandle::start(yard, terms, taken, &roots, linked)?)
-}
-
-impl From<&OpenError> for Fault {
-    fn from(error: &OpenError) -> Self {
-        match error {
-            OpenError::Host(error) => error.into(),
-            OpenError::Link(error) => error.into(),
-            OpenError::Store(StoreError::InUse { .. }) => {
-                Self::new(Category::Rejected, error.to_string())
-                    .remedy("wait for its turn to end, or stop it with `switchyard cancel`")
-            }
-            OpenError::Store(_) => Self::new(Category::Internal, error.to_string()),
-            OpenError::NotGranted(error) => error.into(),
-            OpenError::Roots(_) | OpenError::BadPlace(_) => {
-                Self::new(Category::BadInput, error.to_string())
-            }
-        }
-    }
-}
-
-impl From<&ChooseError> for Fault {
-    fn from(error: &ChooseError) -> Self {
-        match error {
-            ChooseError::NotOffered(_) => Self::new(Category::BadInput, error.to_string()),
-            ChooseError::NotLinked(fault) => fault.clone(),
-            ChooseError::Refused(_) | ChooseError::Session(_) => {
-                Self::new(Category::Rejected, error.to_string())
-            }
-        }
-    }
-}
-
-impl From<OpenError> for RpcError {
-    /// The agent's own errors go to the client as they are.
-    fn from(error: OpenError) -> Self {
-        let code = match &error {
-            OpenError::Link(
-                LinkError::AuthRequired { error, .. } | LinkError::Refused { error, .. },
-            ) => return error.clone(),
-            OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
-            OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
-            OpenError::NotGranted(_) => codes::INVALID_PARAMS,
-            _ => return Self::from(&Fault::from(&error)),
-        };
-        Self { code, ..Self::from(&Fault::from(&error)) }
-    }
+    let Taken { record, claim, changed, .. } = taken;
+    let (slot, policy) = (terms.slot.clone(), terms.policy.clone());
+    let start = Start { record, claim, changed, slot, policy, linked };
+    Ok(SessionHandle::start(yard, start, &roots)?)
 }

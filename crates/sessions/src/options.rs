@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wire::Json;
 
-use crate::details::Setting;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice<'a> {
     Model,
@@ -54,6 +52,19 @@ pub struct Wishes {
     /// Options that only this agent has, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+}
+
+/// A request that set something, to be made again when the agent has forgotten.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Setting {
+    pub method: String,
+    pub params: Json,
+}
+
+impl Setting {
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.method.len() + self.params.as_str().len()
+    }
 }
 
 /// Modes that ask before they do anything, as agents are known to call them. What others mean

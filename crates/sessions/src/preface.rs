@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use wire::Json;
 
-use crate::desk::Order;
 use crate::host::{AgentCommand, SystemPrompt};
+use crate::order::Order;
 
 /// Names of files that are told; a repository has more than a prompt should carry.
 const MAX_LISTED: usize = 200;

@@ -8,11 +8,11 @@ mod agent_link;
 mod cancelling;
 mod clients;
 mod command;
+pub(crate) mod error;
 mod judge;
 mod last_words;
 mod limit_gate;
 mod questions;
-mod reseed;
 mod services;
 mod silence;
 mod task;
@@ -24,23 +24,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use roots::Roots;
+use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Fault, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
-use crate::budget::{Limits, Reached};
+use crate::budget::Limits;
 use crate::details::ClientRequest;
-use crate::host::AgentCapabilities;
+use crate::host::{AgentCapabilities, HostSlot};
 use crate::link::Linked;
-use crate::open::{Taken, Terms};
-use crate::options::{Choice, NotOffered, request_for};
-use crate::permission::Decider;
+use crate::options::{Choice, request_for};
+use crate::permission::{Decider, Policy};
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
 use clients::Client;
 use command::{Command, Reply};
+pub use error::{ChooseError, SessionError};
 pub(crate) use judge::{is_of_client, passes_for_judged};
-pub(crate) use reseed::preamble as reseed_preamble;
 use task::SessionTask;
 pub use turns::NotQueued;
 
@@ -79,18 +79,17 @@ impl Phase {
     }
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum SessionError {
-    #[error(transparent)]
-    NotQueued(#[from] NotQueued),
-    /// Somebody said at this limit that it is enough.
-    #[error("{0}, and was stopped there; raise the limit to go on")]
-    LimitReached(Box<Reached>),
-    #[error("the session cannot go on: {0}")]
-    Over(String),
-    /// It was idle for long and is in the log alone; it can be woken.
-    #[error("the session was put aside")]
-    PutAside,
+/// What a session's task begins with.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) record: SessionRecord,
+    pub(crate) claim: Claim,
+    /// What is not as it was when the session was last opened.
+    pub(crate) changed: Vec<String>,
+    pub(crate) slot: Arc<HostSlot>,
+    pub(crate) policy: Policy,
+    /// The agent, if it has the session already.
+    pub(crate) linked: Option<Linked>,
 }
 
 /// A cheap handle on a running session.
@@ -198,18 +197,17 @@ impl SessionHandle {
     /// Starts the session's task. Of `roots` the working directory is the first.
     pub(crate) fn start(
         yard: &Yard,
-        terms: &Terms,
-        taken: Taken,
+        start: Start,
         roots: &[PathBuf],
-        linked: Option<Linked>,
     ) -> Result<Self, roots::Error> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(Phase::Idle);
-        let handle = Self { id: taken.record.id, commands: sender.clone(), phase };
+        let handle = Self { id: start.record.id, commands: sender.clone(), phase };
         let forbidden = yard.settings.forbidden.renewed();
         let roots = Arc::new(Roots::open(roots, &forbidden)?);
-        let session =
-            SessionTask::new(yard.clone(), terms, taken, roots, sender.downgrade(), phase_sender);
+        let commands_of_task = sender.downgrade();
+        let (session, linked) =
+            SessionTask::new(yard.clone(), start, roots, commands_of_task, phase_sender);
         ::task::spawn(session.run(commands, linked));
         Ok(handle)
     }
@@ -395,18 +393,6 @@ impl SessionHandle {
             _ => SessionError::Over("it has ended".into()),
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ChooseError {
-    #[error(transparent)]
-    NotOffered(#[from] NotOffered),
-    #[error("the agent refused: {0}")]
-    Refused(RpcError),
-    #[error("{}", .0.message)]
-    NotLinked(Fault),
-    #[error(transparent)]
-    Session(#[from] SessionError),
 }
 
 /// Raw params with the session's id as clients know it.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use sessions::desk::DeskError;
+use sessions::desk::{DeskError, OrderError};
 use sessions::open::OpenError;
 use sessions::session::{ChooseError, NotQueued, SessionError};
 use store::StoreError;
@@ -16,8 +16,8 @@ impl From<DeskError> for Problem {
         let fault = Fault::from(&error);
         let kind = match error {
             DeskError::NoSuchSession(_) => kinds::NOT_FOUND,
-            DeskError::BadOrder(_) => kinds::BAD_INPUT,
-            DeskError::Refused(_) => kinds::FORBIDDEN,
+            DeskError::Order(OrderError::Bad(_)) => kinds::BAD_INPUT,
+            DeskError::Order(OrderError::Refused(_)) => kinds::FORBIDDEN,
             DeskError::TooMany { .. } => kinds::TOO_MANY_SESSIONS,
             DeskError::ShuttingDown => {
                 return Self::of(kinds::SHUTTING_DOWN).detail(fault.message).retry_after(5);

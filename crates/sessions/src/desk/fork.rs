@@ -8,9 +8,10 @@ use store::{Batch, Changes, NewSession, SessionRecord};
 use wire::event::SessionCreated;
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
-use super::{Desk, DeskError, Maker};
+use super::{Desk, DeskError};
 use crate::details::{Details, excerpt, prompt_text};
 use crate::made_of::MadeOf;
+use crate::order::Maker;
 use crate::{mint, yard};
 
 /// What the title of a fork ends with, also that of a fork of a fork.

@@ -7,8 +7,9 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Desk, DeskError, Maker};
+use super::{Desk, DeskError};
 use crate::lock::lock;
+use crate::order::{Maker, OrderError};
 use crate::places::{Place, Places};
 
 /// Forks that are made at a time: each has a part of a log in memory.
@@ -121,7 +122,7 @@ impl Maker {
     /// Refuses whoever may do nothing any more.
     pub(super) fn check(&self) -> Result<(), DeskError> {
         match self.revoked.is_cancelled() {
-            true => Err(DeskError::Refused("the token was revoked".to_owned())),
+            true => Err(OrderError::Refused("the token was revoked".to_owned()).into()),
             false => Ok(()),
         }
     }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use wire::SessionId;
 
-use super::{Desk, DeskError, Order, Seated};
+use super::{Desk, DeskError, Seated};
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::made_of::MadeOf;
 use crate::open::{self, Terms};
+use crate::order::Order;
 use crate::session::SessionHandle;
 
 /// A session that nobody uses is put aside in no time; one that was just prompted stays.

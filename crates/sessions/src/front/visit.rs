@@ -16,13 +16,14 @@ use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, SessionId, codes};
 
 use super::Front;
-use crate::desk::{Desk, DeskError, Maker, Order};
+use crate::desk::{Desk, DeskError};
 use crate::details::is_made_by;
 use crate::host::Host;
 use crate::lock::lock;
 use crate::made_of::MadeOf;
 use crate::open::{Opened, Terms};
 use crate::options::Wishes;
+use crate::order::{Maker, Order, OrderError};
 use crate::permission::Mode;
 use crate::session::{Serves, SessionHandle};
 use bus::quota::Reserved;
@@ -241,7 +242,7 @@ impl Visit {
             true => order,
             false => order.without_commands()?,
         };
-        order.placed(roots, &self.desk.forbidden())
+        Ok(order.placed(roots, &self.desk.forbidden())?)
     }
 
     /// What `session/new`, `load` or `resume` orders.
@@ -258,7 +259,7 @@ impl Visit {
             meta: Value,
         }
         let read = params.read::<Params>();
-        let read = read.map_err(|error| DeskError::BadOrder(error.to_string()))?;
+        let read = read.map_err(|error| OrderError::Bad(error.to_string()))?;
         let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
         order.agent = wish("agent").or(order.agent);
@@ -330,7 +331,9 @@ impl From<DeskError> for RpcError {
         let code = match error {
             DeskError::Open(error) => return error.into(),
             DeskError::NoSuchSession(_) => codes::NOT_FOUND,
-            DeskError::Refused(_) | DeskError::TooMany { .. } => codes::INVALID_PARAMS,
+            DeskError::Order(OrderError::Refused(_)) | DeskError::TooMany { .. } => {
+                codes::INVALID_PARAMS
+            }
             _ => return Self::from(&Fault::from(&error)),
         };
         Self { code, ..Self::from(&Fault::from(&error)) }

@@ -32,14 +32,13 @@ use super::services::Services;
 use super::silence::Silence;
 use super::turn_progress::TurnProgress;
 use super::turns::Turns;
-use super::{Command, Phase, Reply, SessionError};
+use super::{Command, Phase, Reply, SessionError, Start};
 use crate::details::Details;
 use crate::host::{FromAgent, HostSlot};
 use crate::link::Linked;
 use crate::mint;
 use crate::news::What;
 use crate::observer::{Held, Watched};
-use crate::open::{self, Terms};
 use crate::permission::KnownTools;
 use crate::terminals::Taken;
 use crate::yard::{Yard, draft};
@@ -101,15 +100,14 @@ impl From<StoreError> for Halt {
 impl SessionTask {
     pub(super) fn new(
         yard: Yard,
-        terms: &Terms,
-        taken: open::Taken,
+        start: Start,
         roots: Arc<Roots>,
         commands: mpsc::WeakSender<Command>,
         phase: watch::Sender<Phase>,
-    ) -> Self {
-        let open::Taken { record, claim, changed, .. } = taken;
+    ) -> (Self, Option<Linked>) {
+        let Start { record, claim, changed, slot, policy, linked } = start;
         let judge = Arc::new(Judge {
-            policy: terms.policy.clone(),
+            policy,
             rules: yard.rules.clone(),
             agent: record.agent.clone(),
             roots: roots.clone(),
@@ -124,7 +122,7 @@ impl SessionTask {
         ));
         let live = yard.settings.observers.watch(|observer| observer.session(&record.agent));
         let now = Instant::now();
-        Self {
+        let task = Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
             yard,
@@ -132,7 +130,7 @@ impl SessionTask {
             public_id: record.id.to_string(),
             agent: record.agent,
             title: record.title,
-            slot: terms.slot.clone(),
+            slot,
             judge,
             roots,
             services,
@@ -152,7 +150,8 @@ impl SessionTask {
             finishing: None,
             is_closed: false,
             _claim: claim,
-        }
+        };
+        (task, linked)
     }
 
     pub(super) async fn run(

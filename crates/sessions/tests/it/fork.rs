@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, DeskError, Maker, Order};
+use sessions::desk::{Agents, Desk, DeskError, Maker, Order, OrderError};
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::permission::{Mode, Policy};
@@ -206,7 +206,7 @@ async fn a_fork_of_somebody_who_may_do_nothing_any_more_is_not_made() {
     let maker = Maker { name: "x".into(), since: Millis(0), is_limited: true, revoked };
     for _ in 0..2 {
         let forked = scene.desk.fork(scene.parent, None, Some(maker.clone())).await;
-        assert!(matches!(forked, Err(DeskError::Refused(_))), "{forked:?}");
+        assert!(matches!(forked, Err(DeskError::Order(OrderError::Refused(_)))), "{forked:?}");
         assert_eq!(scene.ids().await, [scene.parent]);
     }
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessions::desk::Order;
 use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
 use sessions::open::{self, Opened, Terms};
+use sessions::order::Order;
 use sessions::permission::Policy;
 use sessions::pools::{Pools, WarmSettings};
 use sessions::settings::{Settings, WorkerSetup};

@@ -1,9 +1,9 @@
 //! What may be a model's name, and what a session was set to.
 
 use serde_json::json;
-use sessions::details::{Details, Setting};
+use sessions::details::Details;
 use sessions::made_of::MadeOf;
-use sessions::options::{Choice, Wishes};
+use sessions::options::{Choice, Setting, Wishes};
 use wire::Json;
 
 use super::{is_noted, is_plain_model};

@@ -16,9 +16,9 @@ use super::{Halt, SessionTask};
 use crate::host::{FromAgents, Host, UsageOf};
 use crate::link::{self, Known, Linked};
 use crate::observer::{self, Step};
-use crate::open;
 use crate::options::{Choice, offered};
 use crate::permission::KnownTools;
+use crate::relink::{made_of, relink};
 use crate::session::agent_link::{AgentLink, Offered, Waiting};
 use crate::session::{Command, Offer, Pass, Reply};
 use crate::yard::draft;
@@ -101,11 +101,11 @@ impl SessionTask {
         task::spawn(async move {
             let linking = observer::within(parent, async {
                 let host = slot.host().await?;
-                let made_of = open::made_of(&yard, id).await?;
+                let made_of = made_of(&yard, id).await?;
                 let last_prompt = details.last_prompt.clone();
                 let known = Known { agent_session, made_of, last_prompt, forgot };
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
-                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
+                opening.ended(relink(&yard, &host, id, &known, &details, &waiting).await)
             });
             let linked = linking.await.map_err(|error| Fault::from(&error));
             // A session that ended meanwhile drops the link.

@@ -1,6 +1,5 @@
 //! Variables and options of bash that a command names, of which some make code of what is none.
 
-use super::numbers::is_option;
 use super::{ANYTHING, Word};
 use crate::name_list::names;
 
@@ -82,6 +81,13 @@ pub(super) fn named_by_printf(words: &[Word]) -> Option<&str> {
         text if text.starts_with(ANYTHING) => words.get(at + 2).map(name_of),
         _ => None,
     }
+}
+
+/// Whether it is an option with one of these letters, or may be.
+pub(super) fn is_option(word: &Word, letters: &[char]) -> bool {
+    let is_one = |c: char| letters.contains(&c) || c == ANYTHING;
+    word.text.starts_with(['-', '+']) && word.text.contains(is_one)
+        || word.text.starts_with(ANYTHING)
 }
 
 /// Whether one of the options of `set` is not told.

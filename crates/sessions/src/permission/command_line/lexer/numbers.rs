@@ -8,7 +8,7 @@
 //! read there. In `a['$(x)']` the quotes are none to bash the second time, and `x` is run. So what is
 //! hidden by quotes cannot be told, unless nothing of it can be code.
 
-use super::names::named_by_printf;
+use super::names::{is_option, named_by_printf};
 use super::{ANYTHING, Lexer, Quotes, Word};
 
 /// Variables that are numbers to bash.
@@ -161,13 +161,6 @@ pub(super) fn works_out(words: &[Word]) -> bool {
         || has(&["unset"]) && words.iter().any(is_unknown)
         || named_by_printf(words).is_some()
         || has(&COMPARING) && has(&["[[", "]]"])
-}
-
-/// Whether it is an option with one of these letters, or may be.
-pub(super) fn is_option(word: &Word, letters: &[char]) -> bool {
-    let is_one = |c: char| letters.contains(&c) || c == ANYTHING;
-    word.text.starts_with(['-', '+']) && word.text.contains(is_one)
-        || word.text.starts_with(ANYTHING)
 }
 
 /// Whether bash may count parentheses in such an expansion as those of what it stands in.

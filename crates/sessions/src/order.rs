@@ -12,14 +12,20 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Millis, SessionId};
 
-use super::DeskError;
 use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::listed;
 use crate::made_of::MadeOf;
-use crate::open;
 use crate::options::Wishes;
 use crate::permission::Mode;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OrderError {
+    #[error("{0}")]
+    Bad(String),
+    #[error("{0}")]
+    Refused(String),
+}
 
 /// A session to be made. The default names no agent.
 #[derive(Debug, Clone, Default)]
@@ -73,14 +79,14 @@ pub struct Maker {
 impl Order {
     /// The order in an existing directory, below one of `roots` if there are any, and never in
     /// what is `forbidden`.
-    pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, DeskError> {
+    pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, OrderError> {
         if self.additional_directories.len() > MAX_DIRECTORIES {
-            return Err(DeskError::BadOrder(format!(
+            return Err(OrderError::Bad(format!(
                 "a session works in {MAX_DIRECTORIES} directories beside its own, and no more"
             )));
         }
         let real = |dir: &PathBuf| match real_dir(dir, roots)? {
-            real if forbidden.covers(&real) => Err(DeskError::Refused(
+            real if forbidden.covers(&real) => Err(OrderError::Refused(
                 roots::Error::Forbidden(dir.display().to_string()).to_string(),
             )),
             real => Ok(real),
@@ -99,19 +105,19 @@ impl Order {
     /// As somebody may order who may not name commands: whoever may name one may run anything.
     /// MCP servers are made anew of what a remote one has, and what agents would make of members
     /// that we do not know is not tried.
-    pub fn without_commands(mut self) -> Result<Self, DeskError> {
+    pub fn without_commands(mut self) -> Result<Self, OrderError> {
         if !self.command.is_empty() || self.env.is_some() {
             let why = "commands are for the daemon's own user only";
-            return Err(DeskError::Refused(why.to_owned()));
+            return Err(OrderError::Refused(why.to_owned()));
         }
         let title = self.title.iter().map(|title| ("title", title.as_str(), MAX_TITLE_BYTES));
         let wishes = self.wishes.all().map(|(choice, wish)| (choice.name(), wish, MAX_WISH_BYTES));
         if let Some((name, _, max)) = title.chain(wishes).find(|(_, text, max)| text.len() > *max) {
-            return Err(DeskError::BadOrder(format!("`{name}` has more than {max} bytes")));
+            return Err(OrderError::Bad(format!("`{name}` has more than {max} bytes")));
         }
         let n_bytes = self.n_bytes();
         if n_bytes > MAX_ORDER_BYTES {
-            return Err(DeskError::BadOrder(format!(
+            return Err(OrderError::Bad(format!(
                 "what a session is made of may have {MAX_ORDER_BYTES} bytes, and this has {n_bytes}"
             )));
         }
@@ -134,12 +140,12 @@ impl Order {
     }
 
     /// What made an earlier session, as far as it is known.
-    pub(super) fn again(record: &SessionRecord, details: &Details, made_of: &MadeOf) -> Self {
+    pub(crate) fn again(record: &SessionRecord, details: &Details, made_of: &MadeOf) -> Self {
         let command = match details.is_named {
             true => Vec::new(),
             false => details.command.iter().map(OsString::from).collect(),
         };
-        let place = open::Place::read(&made_of.new_params).ok();
+        let place = Place::read(&made_of.new_params).ok();
         let (cwd, additional_directories) = match place {
             Some(place) => (place.cwd, place.additional_directories),
             None => (PathBuf::from(&record.cwd), Vec::new()),
@@ -158,7 +164,7 @@ impl Order {
 
     /// What an earlier session is started with when it is opened `again`: in the place and the
     /// surroundings of whoever does that, by the same agent.
-    pub(super) fn follow(&mut self, again: &Self) {
+    pub(crate) fn follow(&mut self, again: &Self) {
         if !self.command.is_empty() && !again.command.is_empty() && self.agent == again.agent {
             self.command.clone_from(&again.command);
         }
@@ -172,13 +178,13 @@ impl Order {
 
     /// Whether it names no place but those of an earlier session.
     pub(crate) fn works_where(&self, made_of: &MadeOf) -> bool {
-        let Ok(place) = open::Place::read(&made_of.new_params) else { return false };
+        let Ok(place) = Place::read(&made_of.new_params) else { return false };
         let dirs = &self.additional_directories;
         self.cwd == place.cwd && dirs.iter().all(|dir| place.additional_directories.contains(dir))
     }
 
     /// Params of `session/new`.
-    pub(super) fn new_params(&self) -> Json {
+    pub(crate) fn new_params(&self) -> Json {
         let mut params = self.more_params.clone().unwrap_or_else(|| Json::trusted("{}"));
         // Whatever else its client put there keeps its bytes.
         let mut set = |path: &[&str], value: Json| {
@@ -222,6 +228,39 @@ impl Order {
     }
 }
 
+/// The directories of a session, from its `session/new` params.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Place {
+    pub(crate) cwd: PathBuf,
+    #[serde(default)]
+    pub(crate) additional_directories: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(crate) fn read(params: &Json) -> Result<Self, OrderError> {
+        params.read().map_err(|error| OrderError::Bad(error.to_string()))
+    }
+
+    /// The same, if a session may work there.
+    pub(crate) fn checked(params: &Json, forbidden: &Forbidden) -> Result<Self, OrderError> {
+        let place = Self::read(params)?;
+        if let Some(path) = place.all().find(|path| !path.is_absolute()) {
+            return Err(OrderError::Bad(format!("`{}` is not an absolute path", path.display())));
+        }
+        let forbidden = forbidden.renewed();
+        if let Some(path) = place.all().find(|path| forbidden.covers(path)) {
+            let own = roots::Error::Forbidden(path.display().to_string());
+            return Err(OrderError::Bad(own.to_string()));
+        }
+        Ok(place)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.cwd).chain(&self.additional_directories)
+    }
+}
+
 /// Instructions, servers and directories of a session that a network client makes.
 const MAX_ORDER_BYTES: usize = 512 << 10;
 /// Each is held open while the session is awake.
@@ -231,7 +270,7 @@ const MAX_TITLE_BYTES: usize = 2 << 10;
 const MAX_WISH_BYTES: usize = 256;
 
 /// An MCP server with nothing but the members of a remote one.
-fn remote_server(server: &Value) -> Result<Value, DeskError> {
+fn remote_server(server: &Value) -> Result<Value, OrderError> {
     #[derive(Deserialize, Serialize)]
     #[serde(deny_unknown_fields)]
     struct Remote {
@@ -256,7 +295,7 @@ fn remote_server(server: &Value) -> Result<Value, DeskError> {
         value: String,
     }
     match Remote::deserialize(server) {
-        Ok(remote) if !is_web_address(&remote.url) => Err(DeskError::Refused(
+        Ok(remote) if !is_web_address(&remote.url) => Err(OrderError::Refused(
             "the `url` of an MCP server of a network client begins with http:// or https://"
                 .to_owned(),
         )),
@@ -265,7 +304,7 @@ fn remote_server(server: &Value) -> Result<Value, DeskError> {
             let mut texts = headers.chain([&remote.name, &remote.url]);
             match texts.all(|text| is_plain(text)) && !remote.url.contains(' ') {
                 true => Ok(json!(remote)),
-                false => Err(DeskError::Refused(
+                false => Err(OrderError::Refused(
                     "the name, `url` and `headers` of an MCP server of a network client hold no \
                      control characters and none of $ { } `, and do not begin with !: agents \
                      read variables, files and commands into that (in a `url`, $ can be %24)"
@@ -273,7 +312,7 @@ fn remote_server(server: &Value) -> Result<Value, DeskError> {
                 )),
             }
         }
-        Err(error) => Err(DeskError::Refused(format!(
+        Err(error) => Err(OrderError::Refused(format!(
             "an MCP server of a network client has `type` (http or sse), `name`, `url` and \
              `headers`; those that are commands are for the daemon's own user only: {error}"
         ))),
@@ -293,8 +332,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// The real path of an existing directory, which must lie below one of `roots`.
-fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, DeskError> {
-    let bad = |why: String| DeskError::BadOrder(format!("cannot work in {}: {why}", dir.display()));
+fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, OrderError> {
+    let bad = |why: String| OrderError::Bad(format!("cannot work in {}: {why}", dir.display()));
     if !dir.is_absolute() {
         return Err(bad("this is not an absolute path".to_owned()));
     }
@@ -303,7 +342,7 @@ fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, DeskError> {
     let real = found.as_ref().map_or_else(|_| roots::resolve_path(dir), PathBuf::clone);
     let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
     if !roots.is_empty() && !roots.iter().any(is_inside) {
-        return Err(DeskError::Refused(format!(
+        return Err(OrderError::Refused(format!(
             "{} is not inside the directories that the daemon may use",
             dir.display()
         )));

@@ -1,0 +1,79 @@
+//! Gives an agent that was started again its session back.
+//!
+//! In: the agent, and what is known about the session. Out: a link, set as the session's clients have
+//! set it, and what the agent is to be told if it has forgotten the session.
+
+use std::sync::Arc;
+
+use bus::connection::CallError;
+use store::StoreError;
+use wire::SessionId;
+use wire::event::ResumeWay;
+
+use crate::details::Details;
+use crate::host::Host;
+use crate::link::{self, Known, Link, Linked};
+use crate::made_of::MadeOf;
+use crate::open::error::OpenError;
+use crate::options::{self, Choice, NotOffered, Setting, request_for};
+use crate::reseed;
+use crate::session::error::ChooseError;
+use crate::yard::Yard;
+
+/// What the session was made of, when its agent is started.
+pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
+    let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
+    Ok(MadeOf::read(&*yard.log, &record).await?)
+}
+
+/// Gives `host` the session back: its conversation, its settings, and what to tell it if
+/// it has forgotten. Prompts of `waiting` turns are still to come.
+pub(crate) async fn relink(
+    yard: &Yard,
+    host: &Arc<Host>,
+    id: SessionId,
+    known: &Known,
+    details: &Details,
+    waiting: &[wire::TurnId],
+) -> Result<Linked, OpenError> {
+    let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
+    // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
+    let must_grant = known.agent_session.is_none();
+    let wished =
+        wished(&link, host, details).inspect_err(|_| host.routes.remove(&link.agent_session))?;
+    for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
+        let params = link::params_for(&link.agent_session, &setting.params);
+        let within = host.settings.open_within;
+        let set = host.connection.call_within(within, &setting.method, &params);
+        let set = link::while_hearing(&mut link.messages, &mut link.early, set);
+        match set.await {
+            Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
+            Err(CallError::Refused(error)) if must_grant && n < wished.len() => {
+                host.routes.remove(&link.agent_session);
+                return Err(ChooseError::Refused(error).into());
+            }
+            Err(error) => {
+                tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+            }
+        }
+    }
+    let preamble = match link.how {
+        ResumeWay::Reseed => reseed::preamble(&*yard.log, id, waiting).await?,
+        _ => None,
+    };
+    Ok(Linked { link, resumed: Some(report), preamble, preface: known.made_of.preface.clone() })
+}
+
+/// The requests that grant what the session was made with and its agent was never told.
+fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, OpenError> {
+    let mut requests = Vec::new();
+    for (choice, wanted) in details.wishes.all() {
+        match request_for(&link.answer, choice, wanted) {
+            Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
+            Err(NotOffered::NoChoice(_))
+                if choice == Choice::Model && host.manners.model_is_set => {}
+            Err(error) => return Err(ChooseError::from(error).into()),
+        }
+    }
+    Ok(requests)
+}

@@ -1,0 +1,45 @@
+//! Why a session did not do what it was told.
+
+use wire::{Category, Fault, RpcError};
+
+use super::turns::NotQueued;
+use crate::budget::Reached;
+use crate::options::NotOffered;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    NotQueued(#[from] NotQueued),
+    /// Somebody said at this limit that it is enough.
+    #[error("{0}, and was stopped there; raise the limit to go on")]
+    LimitReached(Box<Reached>),
+    #[error("the session cannot go on: {0}")]
+    Over(String),
+    /// It was idle for long and is in the log alone; it can be woken.
+    #[error("the session was put aside")]
+    PutAside,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    #[error(transparent)]
+    NotOffered(#[from] NotOffered),
+    #[error("the agent refused: {0}")]
+    Refused(RpcError),
+    #[error("{}", .0.message)]
+    NotLinked(Fault),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl From<&ChooseError> for Fault {
+    fn from(error: &ChooseError) -> Self {
+        match error {
+            ChooseError::NotOffered(_) => Self::new(Category::BadInput, error.to_string()),
+            ChooseError::NotLinked(fault) => fault.clone(),
+            ChooseError::Refused(_) | ChooseError::Session(_) => {
+                Self::new(Category::Rejected, error.to_string())
+            }
+        }
+    }
+}
