@@ -24,8 +24,11 @@ const MILLION: usize = 1_000_000;
 const CHUNK_BYTES: usize = 40;
 
 pub(crate) fn run(exe: &Path) {
-    let home = tempfile::tempdir().unwrap();
-    let bench = Bench { exe: exe.to_owned(), home: home.path().to_owned() };
+    let place = tempfile::tempdir().unwrap();
+    // No session may work where Switchyard keeps its own.
+    let [home, work] = ["home", "work"].map(|name| place.path().join(name));
+    std::fs::create_dir(&work).unwrap();
+    let bench = Bench { exe: exe.to_owned(), home, work };
     println!("{:<44} {:>12} {:>12} {:>9}  goal", "", "bare pipe", "switchyard", "");
     bench.starts();
     bench.first_events();
@@ -36,6 +39,7 @@ pub(crate) fn run(exe: &Path) {
 struct Bench {
     exe: PathBuf,
     home: PathBuf,
+    work: PathBuf,
 }
 
 #[derive(Clone, Copy)]
@@ -51,7 +55,9 @@ impl Bench {
             Through::BarePipe => &["demo-agent"],
             Through::Switchyard => &["acp", "--", exe, "demo-agent"],
         };
-        Client::start(&self.exe, &self.home, args)
+        let mut command = Command::new(&self.exe);
+        command.args(args).env("SWITCHYARD_HOME", &self.home).current_dir(&self.work);
+        Client::start(command, self.work.clone())
     }
 
     /// From starting the process to the answer to `initialize`.
@@ -111,7 +117,7 @@ impl Bench {
         let mut command = Command::new(&self.exe);
         let prompt = format!("flood {FLOOD} {CHUNK_BYTES}");
         command.args(["run", &prompt, "--format", "json", "--"]).arg(&self.exe).arg("demo-agent");
-        command.env("SWITCHYARD_HOME", &self.home).current_dir(&self.home);
+        command.env("SWITCHYARD_HOME", &self.home).current_dir(&self.work);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap());
         let (mut n_events, mut first, mut last) = (0, None, Instant::now());
@@ -181,6 +187,7 @@ struct Flood {
 /// A small ACP client that costs as little as possible.
 struct Client {
     child: Child,
+    cwd: PathBuf,
     stdin: BufWriter<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last_id: u64,
@@ -188,14 +195,12 @@ struct Client {
 }
 
 impl Client {
-    fn start(exe: &Path, home: &Path, args: &[&str]) -> Self {
-        let mut command = Command::new(exe);
-        command.args(args).env("SWITCHYARD_HOME", home).current_dir(home);
+    fn start(mut command: Command, cwd: PathBuf) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let stdin = BufWriter::new(child.stdin.take().unwrap());
         let stdout = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap());
-        Self { child, stdin, stdout, last_id: 0, line: String::new() }
+        Self { child, cwd, stdin, stdout, last_id: 0, line: String::new() }
     }
 
     fn initialize(&mut self) {
@@ -204,8 +209,8 @@ impl Client {
     }
 
     fn new_session(&mut self) -> String {
-        let cwd = std::env::temp_dir();
-        self.send("session/new", &json!({ "cwd": cwd, "mcpServers": [] }));
+        let params = json!({ "cwd": self.cwd, "mcpServers": [] });
+        self.send("session/new", &params);
         self.answer()["sessionId"].as_str().unwrap().to_owned()
     }
 
