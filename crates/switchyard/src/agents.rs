@@ -1,5 +1,9 @@
 //! The agents of this user: inside this binary, shipped, configured, and in files of their own.
 
+pub(crate) mod command;
+pub(crate) mod demo;
+pub(crate) mod native;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,9 +13,9 @@ use runtimes::catalogue::{Catalogue, Inside, Own, OwnError};
 use runtimes::definition::Definition;
 use runtimes::detect::{Diagnosis, Found, Options, Reason, Run, detect_one};
 
+use crate::bootstrap;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::{bootstrap, demo, native};
 
 /// What a name stands for.
 #[derive(Debug)]

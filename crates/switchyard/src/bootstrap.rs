@@ -12,7 +12,7 @@ use sessions::yard::Yard;
 use store::{EventLog, Prune, SqliteLog};
 use wire::Millis;
 
-use crate::cli_session::PermissionArgs;
+use crate::cli::session::PermissionArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::worker::require_a_person;

@@ -1,12 +1,18 @@
 //! The command line, as it is typed.
 
+pub(crate) mod bus;
+pub(crate) mod chat;
+pub(crate) mod daemon;
+pub(crate) mod serve;
+pub(crate) mod session;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::cli_session::{AgentArgs, LimitArgs, PermissionArgs, PermissionMode, WishArgs};
+use crate::cli::session::{AgentArgs, LimitArgs, PermissionArgs, PermissionMode, WishArgs};
 
 /// Options of every command stand behind its own.
 const EVERYWHERE: &str = "Global options";
@@ -43,19 +49,19 @@ pub(crate) enum Verb {
     /// Run one turn and show it as it happens
     Run(RunArgs),
     /// Talk to an agent, full screen
-    Chat(crate::cli_chat::ChatArgs),
+    Chat(crate::cli::chat::ChatArgs),
     /// Be an ACP agent on stdin and stdout, backed by another agent and logged
     Acp(AcpArgs),
     /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
-    Serve(crate::cli_serve::ServeArgs),
+    Serve(crate::cli::serve::ServeArgs),
     /// Start, stop and look at the daemon in the background
     #[command(subcommand)]
-    Daemon(crate::cli_daemon::DaemonVerb),
+    Daemon(crate::cli::daemon::DaemonVerb),
     /// Who may talk to the daemon
     #[command(subcommand)]
-    Token(crate::cli_daemon::TokenVerb),
+    Token(crate::cli::daemon::TokenVerb),
     /// Take part in a session of the daemon
-    Attach(crate::cli_daemon::AttachArgs),
+    Attach(crate::cli::daemon::AttachArgs),
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
     Sessions(SessionsVerb),
@@ -67,7 +73,7 @@ pub(crate) enum Verb {
     /// What agents there are, what they can do, what is wrong and how to mend it
     Agents(AgentsArgs),
     /// Route JSON-RPC between clients and pools of workers
-    Bus(crate::cli_bus::BusArgs),
+    Bus(crate::cli::bus::BusArgs),
     /// Turn what a CLI printed into another vocabulary
     Translate(TranslateArgs),
     /// Where the configuration is and what it says
@@ -78,7 +84,7 @@ pub(crate) enum Verb {
     Adapter(AdapterArgs),
     /// The built-in agent alone, on stdin and stdout
     #[command(hide = true)]
-    NativeAgent(crate::native::Arguments),
+    NativeAgent(crate::agents::native::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -367,10 +373,10 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) session: Option<String>,
     /// Not before this
-    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    #[arg(long, value_name = "T", value_parser = crate::verbs::sessions::audit::parse_time)]
     pub(crate) since: Option<wire::Millis>,
     /// Before this
-    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    #[arg(long, value_name = "T", value_parser = crate::verbs::sessions::audit::parse_time)]
     pub(crate) until: Option<wire::Millis>,
     /// How to show the decisions
     #[arg(long, value_enum, default_value_t = AuditFormat::Text)]

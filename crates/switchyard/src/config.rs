@@ -4,6 +4,9 @@
 //! silently ignored is worse than none. Nothing is read from the directory that an agent
 //! works in: a repository must not be able to change what runs.
 
+pub(crate) mod serve;
+pub(crate) mod user;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -48,9 +51,9 @@ pub(crate) struct File {
     pub(crate) workers: Workers,
     pub(crate) log: LogTable,
     pub(crate) traces: TracesTable,
-    pub(crate) serve: crate::config_serve::Serve,
-    pub(crate) warm: crate::config_serve::Warm,
-    pub(crate) open_design: crate::config_serve::OpenDesign,
+    pub(crate) serve: crate::config::serve::Serve,
+    pub(crate) warm: crate::config::serve::Warm,
+    pub(crate) open_design: crate::config::serve::OpenDesign,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) native: agent::native::config::Config,
     pub(crate) agents: BTreeMap<String, Own>,
@@ -300,14 +303,14 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
                 run.display()
             )
         }
-        ConfigVerb::Show => crate::config_show::show(config),
+        ConfigVerb::Show => crate::verbs::config::show::show(config),
         ConfigVerb::Check => {
             if let Some(file) = config.rules_file() {
                 file.load().map_err(anyhow::Error::from)?;
             }
-            crate::serve::announce::checked(config)?;
+            crate::daemon::webhook::checked(config)?;
             crate::agents::catalogue(config)?;
-            crate::native::check(config)?;
+            crate::agents::native::check(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
                 false => {
@@ -316,6 +319,6 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
             }
         }
     };
-    crate::format::print(&text)?;
+    crate::terminal::format::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

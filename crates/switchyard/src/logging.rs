@@ -25,7 +25,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{Registry, reload};
 
-use crate::paint::Paint;
+use crate::terminal::paint::Paint;
 use file::Rotation;
 use line::Line;
 use writer::Writer;

@@ -1,52 +1,21 @@
 //! The `switchyard` command: reads the command line and configuration, calls the crates
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
-mod acp;
-mod activation;
-mod adapter;
 mod agents;
-mod agents_verbs;
-mod ask;
-mod attach;
-mod audit;
 mod bootstrap;
-mod bus;
-mod chat;
 mod cli;
-mod cli_bus;
-mod cli_chat;
-mod cli_daemon;
-mod cli_serve;
-mod cli_session;
 mod config;
-mod config_serve;
-mod config_show;
-mod config_user;
-mod daemon_verbs;
-mod demo;
-mod follow;
-mod format;
+mod daemon;
 mod home;
-mod launching;
 mod logging;
-mod native;
-mod notify;
 mod outcome;
-mod paint;
-mod prompt;
 mod reach;
-mod run;
-mod serve;
-mod service;
 mod session_info;
-mod sessions_verbs;
 mod signals;
-mod spinner;
 mod stdio;
 mod terminal;
-mod token_verbs;
 mod traces;
-mod translate;
+mod verbs;
 mod worker;
 
 use std::process::ExitCode;
@@ -54,11 +23,14 @@ use std::sync::Arc;
 
 use clap::Parser;
 
-use activation::{ActivationError, Inherited};
+use agents::{demo, native};
 use cli::{Cli, Verb};
+use daemon::activation::{self, ActivationError, Inherited};
+use daemon::serve;
+use daemon::service::Service;
 use logging::Logging;
 use outcome::Failure;
-use service::Service;
+use verbs::{acp, adapter, attach, bus, chat, run, translate};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -196,14 +168,14 @@ async fn obey(
         Verb::Run(args) => run::run(args, Arc::new(config)).await,
         Verb::Chat(args) => chat::chat(args, Arc::new(config)).await,
         Verb::Acp(args) => acp::serve(args, Arc::new(config)).await,
-        Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
-        Verb::Token(verb) => token_verbs::dispatch(verb, config).await,
+        Verb::Daemon(verb) => verbs::daemon::dispatch(verb, config).await,
+        Verb::Token(verb) => verbs::token::dispatch(verb, config).await,
         Verb::Attach(args) => attach::attach(args, Arc::new(config)).await,
-        Verb::Sessions(verb) => sessions_verbs::dispatch(verb, Arc::new(config)).await,
-        Verb::Cancel { session } => sessions_verbs::cancel(&session, Arc::new(config)).await,
+        Verb::Sessions(verb) => verbs::sessions::dispatch(verb, Arc::new(config)).await,
+        Verb::Cancel { session } => verbs::sessions::cancel(&session, Arc::new(config)).await,
         Verb::NativeAgent(args) => native::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
-        Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
+        Verb::Agents(args) => verbs::agents::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),
         Verb::Bus(args) => bus::dispatch(args, named, config).await,
         Verb::Config(verb) => config::dispatch(&verb, &config),

@@ -13,11 +13,11 @@ use tokio::net::UnixStream;
 use wire::SessionId;
 
 use crate::config::Config;
+use crate::daemon::in_process::{InsideDaemon, InsideOptions};
+use crate::daemon::presence::{self, Whereabouts};
 use crate::outcome::Failure;
-use crate::serve::inside::{InsideDaemon, InsideOptions};
-use crate::serve::presence::{self, Whereabouts};
 use crate::session_info::SessionInfo;
-use crate::spinner::Spinner;
+use crate::terminal::spinner::Spinner;
 
 /// A daemon that runs in a process of its own.
 #[derive(Debug, Clone)]

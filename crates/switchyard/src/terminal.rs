@@ -1,5 +1,12 @@
 //! What the terminal is, and plain words to it.
 
+pub(crate) mod format;
+pub(crate) mod log_view;
+pub(crate) mod paint;
+pub(crate) mod prompt;
+pub(crate) mod questions;
+pub(crate) mod spinner;
+
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -11,8 +11,8 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 use wire::text::is_hidden;
 
-use crate::format::escape_in_json;
-use crate::paint::Paint;
+use crate::terminal::format::escape_in_json;
+use crate::terminal::paint::Paint;
 
 /// What is shown of one value.
 const MAX_VALUE_BYTES: usize = 16 * 1024;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::paint::Paint;
+use crate::terminal::paint::Paint;
 
 /// Lines that may wait for the disk.
 const MAX_QUEUED_LINES: usize = 4096;

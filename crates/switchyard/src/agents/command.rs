@@ -1,0 +1,188 @@
+//! From the name of an agent to the command that starts it as an ACP agent.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::Context as _;
+use runtimes::argv::{self, Values};
+use runtimes::definition::{Definition, Part, UsageScope};
+use runtimes::detect::Machine;
+use runtimes::dialect::DialectName;
+use sessions::desk::Order;
+use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
+use sessions::permission::Mode;
+
+use crate::agents::native;
+use crate::agents::{self, Agent};
+use crate::bootstrap::{ADAPTER_VERB, runtime_mode};
+use crate::config::Config;
+use crate::outcome::Failure;
+
+/// The command line of the agent of an order, by name or as given, in a session of that mode. It
+/// gets our own environment.
+pub(crate) async fn agent_command(
+    config: &Config,
+    order: &Order,
+    mode: Mode,
+) -> Result<AgentCommand, Failure> {
+    let command = |name: &str, program: OsString, args: Vec<OsString>| AgentCommand {
+        name: name.to_owned(),
+        program,
+        args,
+        cwd: order.cwd.clone(),
+        env: bus::Environment::default(),
+        is_named: order.command.is_empty(),
+        manners: Manners::default(),
+    };
+    if let Some((program, args)) = order.command.split_first() {
+        let name = order.agent.clone().unwrap_or_else(|| name_of(&order.command));
+        return Ok(command(&name, program.clone(), args.to_vec()));
+    }
+    let Some(name) = &order.agent else {
+        return Err(Failure::usage("which agent?")
+            .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
+    };
+    match agents::find(name, config)? {
+        Agent::Inside(inside) => {
+            Ok(command(name, own_program()?, agents::args_inside(inside, config)?))
+        }
+        Agent::Defined(definition) => named(config, order, mode, &definition).await,
+    }
+}
+
+/// An agent of the catalogue: itself if it speaks ACP, else its adapter.
+async fn named(
+    config: &Config,
+    order: &Order,
+    mode: Mode,
+    definition: &Definition,
+) -> Result<AgentCommand, Failure> {
+    let (run, found) = agents::ready(config, definition).await?;
+    let features: BTreeSet<String> = found.features.into_iter().collect();
+    let hidden = hidden_keys(config, definition);
+    let form = definition.forms.get(run.form).context("a form that its definition lacks")?;
+    let name = definition.id.clone();
+    let bad = |error: argv::ArgvError| {
+        let failure = Failure::usage(format!("{}: {error}", definition.name));
+        match error {
+            argv::ArgvError::ModeNotOffered { .. } => failure
+                .hint("choose one with --permissions MODE; --approve-all is --permissions auto"),
+            _ => failure,
+        }
+    };
+    let permissions = runtime_mode(mode);
+    let values = Values {
+        features: features.clone(),
+        permissions,
+        directories: order.additional_directories.clone(),
+        cwd: order.cwd.clone(),
+        model: order.wishes.model.clone(),
+        ..Values::default()
+    };
+    // Also for an adapter: what cannot be had is told before anything starts.
+    let args = argv::arguments(form, &values).map_err(bad)?;
+    if form.is_acp() {
+        let mut env =
+            Machine::here().environment(definition, Some(form), permissions, &run.program);
+        env.strip.extend(hidden);
+        let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
+        return Ok(AgentCommand {
+            name,
+            program: run.program.into(),
+            args: all,
+            cwd: order.cwd.clone(),
+            env,
+            is_named: true,
+            manners: Manners {
+                session_mode: form.permissions.session_modes.get(&permissions).cloned(),
+                no_client_reads: form.quirks.no_client_reads,
+                failure_words: form.quirks.failure_words.clone(),
+                silence_is_failure: form.quirks.silence_is_failure,
+                model_is_set: order.wishes.model.is_some() && form.has(Part::Model, &features),
+                system_prompt: SystemPrompt::Unknown,
+                shares_worker: form.shared_worker,
+                login: Some(definition.login_hint()),
+                edit_tools: form.quirks.edit_tools.clone(),
+                stays_at_eof: form.quirks.stays_at_eof,
+                usage_of: match form.quirks.usage {
+                    UsageScope::Turn => UsageOf::Turn,
+                    UsageScope::LastCall => UsageOf::LastCall,
+                    UsageScope::Session => UsageOf::Session,
+                    UsageScope::Process => UsageOf::Process,
+                },
+            },
+        });
+    }
+    let dialect = DialectName::of(&form.dialect);
+    let takes_system_prompt =
+        dialect.is_some_and(|dialect| form.takes(Part::SystemPrompt, dialect, &features));
+    let system_prompt = match takes_system_prompt {
+        true => SystemPrompt::Taken,
+        false => SystemPrompt::NotTaken,
+    };
+    let mut args: Vec<OsString> = vec![
+        ADAPTER_VERB.into(),
+        name.clone().into(),
+        "--program".into(),
+        run.program.into(),
+        "--form".into(),
+        run.form.to_string().into(),
+        "--permissions".into(),
+        permissions.name().into(),
+        "--records".into(),
+        config.home.run.join("workers").into(),
+        "--scratch".into(),
+        config.home.run.join("scratch").into(),
+    ];
+    args.extend(config.to_args());
+    if let Some(version) = &found.version {
+        args.extend(["--cli-version".into(), version.into()]);
+    }
+    for feature in &features {
+        args.extend(["--feature".into(), feature.into()]);
+    }
+    Ok(AgentCommand {
+        name,
+        program: own_program()?,
+        args,
+        cwd: order.cwd.clone(),
+        env: bus::Environment { strip: hidden, ..bus::Environment::default() },
+        is_named: true,
+        manners: Manners { system_prompt, ..Manners::default() },
+    })
+}
+
+/// Keys of the built-in agent's endpoints that this agent has no use for. Whoever may look into
+/// its processes, such as a command of another session, would find them there.
+fn hidden_keys(config: &Config, definition: &Definition) -> BTreeSet<OsString> {
+    let is_its_own = |name: &String| {
+        definition.auth.any_provider
+            || definition.auth.env.contains(name)
+            || definition.env.set.contains_key(name)
+    };
+    let names = native::key_names(config).into_iter();
+    names.filter(|name| !is_its_own(name)).map(OsString::from).collect()
+}
+
+fn own_program() -> Result<OsString, Failure> {
+    let program = std::env::current_exe().context("cannot find the own executable")?;
+    Ok(program.into())
+}
+
+/// What to call an agent that is given as a command: its program, or what a launcher is to
+/// launch.
+pub(crate) fn name_of(command: &[OsString]) -> String {
+    const LAUNCHERS: [&str; 10] =
+        ["node", "npx", "bunx", "bun", "deno", "uvx", "python", "python3", "sh", "env"];
+    let base = |word: &OsString| {
+        let name = Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
+        name.split('@').find(|part| !part.is_empty()).unwrap_or(&name).to_owned()
+    };
+    let Some((program, args)) = command.split_first() else { return String::new() };
+    let launched = args.iter().find(|arg| !arg.to_string_lossy().starts_with('-'));
+    match launched.filter(|_| LAUNCHERS.contains(&&*base(program))) {
+        Some(launched) => base(launched),
+        None => base(program),
+    }
+}

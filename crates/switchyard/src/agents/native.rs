@@ -1,0 +1,276 @@
+//! The built-in agent: as a process of its own, and what there is to say about it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agent::native::discover::{Advice, CANDIDATES};
+use agent::native::mcp::{ServerSpec, SpecError};
+use agent::native::models::Models;
+use agent::native::sandbox::{self, Sandbox};
+use agent::native::{self, scene};
+use clap::Args;
+use runtimes::catalogue::Inside;
+use runtimes::detect::{Auth, AuthState, Diagnosis, Found, Reason};
+use runtimes::dialect::Model;
+use serde_json::{Value, json};
+use store::SqliteLog;
+use tokio_util::sync::CancellationToken;
+use wire::Category;
+
+use crate::bootstrap;
+use crate::bootstrap::NATIVE_VERB;
+use crate::config::Config;
+use crate::home;
+use crate::outcome::Failure;
+use crate::signals::Signals;
+use crate::stdio;
+
+const NAME: &str = "Built-in agent";
+/// What it can do, in short.
+const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
+                     MCP servers";
+
+/// What whoever starts it knows, and its environment does not say.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where its journal is; in the usual place otherwise
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// A directory that no session touches; may be given several times
+    #[arg(long = "forbid", value_name = "DIR")]
+    pub(crate) forbidden: Vec<PathBuf>,
+    /// It has the environment of a daemon, and not that of whoever prompts it
+    #[arg(long)]
+    pub(crate) by_daemon: bool,
+}
+
+/// The argument that says so.
+pub(crate) const BY_DAEMON: &str = "--by-daemon";
+
+/// Serves one client on stdin and stdout until it goes.
+pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, Failure> {
+    let Arguments { state, forbidden, by_daemon } = args;
+    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(Inside::Native.id());
+    let forbidden = match forbidden.is_empty() {
+        true => config.home.forbidden(),
+        false => home::forbid(forbidden, Vec::new()),
+    };
+    bootstrap::make_private_dir(&dir)?;
+    let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
+    let table = &config.file.native;
+    let (resolved, servers, refused) = match understood(&config) {
+        Ok((resolved, servers)) => (resolved, servers, None),
+        Err(failure) => (native::config::Setup::default(), Vec::new(), Some(failure)),
+    };
+    let system_prompt = resolved.system_prompt.clone();
+    let context = table.context(&resolved);
+    let mut tools = scene::Settings::new(bootstrap::own_exe(), vec![bootstrap::KEEPER_VERB.into()]);
+    tools.cgroups = config.file.workers.cgroups;
+    let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
+    tools.commands.secrets.extend(keys);
+    tools.commands_dir = Some(config.home.config.with_file_name("commands"));
+    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&forbidden);
+    tools.forbidden = forbidden;
+    tools.webfetch.allow_private = table.fetch_private;
+    tools.context = context;
+    let advice = advice(&config, by_daemon);
+    let models = match refused {
+        None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
+        // An editor shows what a prompt was answered, and not why a process ended.
+        Some(failure) => Models::none_because(told(failure)),
+    };
+    let setup = native::Setup {
+        version: env!("CARGO_PKG_VERSION"),
+        log,
+        system_prompt,
+        models: Arc::new(models),
+        tools,
+        limits: table.limits(),
+        user_instructions: Some(config.home.config.with_file_name("AGENTS.md")),
+        mcp: servers,
+    };
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen()?;
+    let (reader, writer) = stdio::open();
+    let serving = native::serve(reader, writer, setup, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return Ok(ExitCode::SUCCESS),
+        _ = signals.next() => stop.cancel(),
+    }
+    serving.await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What sessions are made of, as far as that was configured.
+fn understood(config: &Config) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
+    Ok((resolve(config)?, servers(config)?))
+}
+
+/// What is wrong with the configuration, on stderr now and as the answer to every prompt.
+fn told(failure: Failure) -> native::provider::Failure {
+    failure.say();
+    let (message, hint) = failure.into_words();
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let message = format!("{message}{hint}");
+    native::provider::Failure { category: Category::BadInput, message }
+}
+
+fn advice(config: &Config, by_daemon: bool) -> Advice {
+    match by_daemon {
+        true => Advice::Daemon { config: config.home.config.clone() },
+        false => Advice::Variables,
+    }
+}
+
+/// The variables with its endpoints' keys, as far as the configuration can be understood.
+pub(crate) fn key_names(config: &Config) -> Vec<String> {
+    let endpoints = resolve(config).map(|resolved| resolved.endpoints).unwrap_or_default();
+    endpoints.into_iter().map(|endpoint| endpoint.key_name).collect()
+}
+
+/// The MCP servers of every session.
+fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
+    let specs = config.file.native.mcp.iter().map(|(name, table)| table.to_spec(name));
+    let specs: Result<Vec<Option<ServerSpec>>, SpecError> = specs.collect();
+    let bad = |error: SpecError| Failure::usage(error.to_string());
+    Ok(specs.map_err(bad)?.into_iter().flatten().collect())
+}
+
+fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    config.file.native.resolve(&lookup).map_err(|error| {
+        let hint = match error.variable() {
+            Some(variable) => format!("set the variable {variable} to something else, or unset it"),
+            None => format!("mend [native] in {}", config.home.config.display()),
+        };
+        Failure::usage(error.to_string()).hint(hint)
+    })
+}
+
+/// Whether a session could begin, as far as that can be known without asking anybody.
+pub(crate) fn check(config: &Config) -> Result<(), Failure> {
+    understood(config).map(drop)
+}
+
+/// The command line that serves sessions.
+pub(crate) fn args(config: &Config) -> Vec<OsString> {
+    let mut args = vec![NATIVE_VERB.into()];
+    args.extend(config.to_args());
+    args.extend(["--state".into(), config.home.state.clone().into()]);
+    for dir in config.home.forbidden().paths() {
+        args.extend(["--forbid".into(), dir.into()]);
+    }
+    args
+}
+
+/// What `agents` says about it; asks its endpoints.
+pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
+    let auth = |state, by: &str| Auth { state, by: Some(by.to_owned()) };
+    let mut found = Found::inside(Inside::Native, NAME, ["switchyard", NATIVE_VERB]);
+    found.auth = auth(AuthState::Unknown, "its endpoint decides");
+    found.efforts = native::efforts().into_iter().map(str::to_owned).collect();
+    found.run.iter_mut().for_each(|run| run.takes_mcp = true);
+    let mut tell = |name: &str, value: Value| _ = found.more.insert(name.to_owned(), value);
+    tell("modes", json!(native::modes()));
+    tell("tools", TOOLS.split(", ").collect());
+    let sandbox = Sandbox::detect(config.file.native.sandbox()).await;
+    tell("sandbox", json!(sandbox_in_words(config.file.native.sandbox(), &sandbox)));
+    let servers = config.file.native.mcp.iter().map(|(name, table)| match table.to_spec(name) {
+        Ok(Some(_)) => json!({ "name": name }),
+        Ok(None) => json!({ "name": name, "problem": "switched off" }),
+        Err(error) => json!({ "name": name, "problem": error.to_string() }),
+    });
+    tell("mcpServers", servers.collect());
+    let models = match resolve(config) {
+        Ok(setup) => {
+            let context = config.file.native.context(&setup);
+            let names: Vec<&str> = context.tools.names().collect();
+            if !names.is_empty() {
+                tell("contextTools", json!(names));
+            }
+            Models::new(setup, CANDIDATES.to_vec()).advising(advice(config, by_daemon))
+        }
+        Err(failure) => {
+            let (message, remedy) = failure.into_words();
+            let reason = Reason::Inside("bad_configuration");
+            found.diagnoses = vec![Diagnosis::new(reason, message, remedy.unwrap_or_default())];
+            return found;
+        }
+    };
+    let ready = match models.ready().await {
+        Ok(ready) => ready,
+        Err(failure) => {
+            found.auth = auth(AuthState::Missing, "no endpoint");
+            found.diagnoses = vec![diagnosis(&failure)];
+            return found;
+        }
+    };
+    let default = ready.providers.first();
+    let name = default.name();
+    let mut failures = ready.failures.clone();
+    if !default.lists_models()
+        && let Err(failure) = default.answers().await
+    {
+        failures.push((name.to_owned(), failure));
+    }
+    let trouble = failures.iter().find(|(failed, _)| failed == name);
+    let trouble = trouble.map(|(_, failure)| failure);
+    found.is_usable = trouble.is_none();
+    found.auth = match trouble {
+        None => auth(AuthState::Ok, "its endpoint answers"),
+        Some(failure) if failure.category == Category::Auth => {
+            auth(AuthState::Missing, "its endpoint wants another key")
+        }
+        Some(_) => auth(AuthState::Unknown, "its endpoint does not answer"),
+    };
+    let endpoints = ready.providers.all().iter().map(|provider| {
+        let endpoint = provider.endpoint();
+        json!({
+            "name": provider.name(), "base": endpoint.shown_base(),
+            "key": endpoint.key_name, "isKeySet": endpoint.key.is_some(),
+        })
+    });
+    tell("endpoints", endpoints.collect());
+    let model = ready.providers.default_id(&ready.offers);
+    let is_listed = ready
+        .offers
+        .iter()
+        .any(|offer| offer.id == model || offer.id.strip_suffix(":latest") == Some(model.as_str()));
+    found.diagnoses = failures.iter().map(|(_, failure)| diagnosis(failure)).collect();
+    if trouble.is_none() && !is_listed && !ready.offers.is_empty() {
+        let message = format!("the endpoint does not list the model `{model}`");
+        let reason = Reason::Inside("model_unavailable");
+        found.diagnoses.push(Diagnosis::new(reason, message, ""));
+    }
+    found.default_model = Some(model);
+    let models = ready.offers.iter().map(|offer| Model {
+        id: offer.id.clone(),
+        name: offer.model.name.clone(),
+        context: offer.model.context,
+        ..Model::default()
+    });
+    found.models = models.collect();
+    found.notes = ready.found.iter().chain(&ready.picked).cloned().collect();
+    found
+}
+
+fn sandbox_in_words(mode: sandbox::Mode, sandbox: &Sandbox) -> String {
+    match (mode, sandbox.check()) {
+        (sandbox::Mode::Off, _) => "off".to_owned(),
+        (sandbox::Mode::Workspace { network }, Ok(())) => {
+            let network = if network { "with network" } else { "no network" };
+            format!("on, only the session's directories can be written, {network}")
+        }
+        (_, Err(refused)) => format!("on, but commands cannot run: {refused}"),
+    }
+}
+
+/// Its failures say what to do in a line of its own.
+fn diagnosis(failure: &native::provider::Failure) -> Diagnosis {
+    let message = failure.message.as_str();
+    let (message, remedy) = message.split_once("\nhint: ").unwrap_or((message, ""));
+    Diagnosis::new(Reason::Inside(failure.category.as_str()), message, remedy)
+}

@@ -1,0 +1,14 @@
+//! The process that `switchyard serve` is, and the same daemon inside of the process of a command
+//! that found none.
+
+pub(crate) mod activation;
+mod addresses;
+mod agents;
+mod browser;
+pub(crate) mod in_process;
+mod listeners;
+pub(crate) mod presence;
+mod sd_notify;
+pub(crate) mod serve;
+pub(crate) mod service;
+pub(crate) mod webhook;

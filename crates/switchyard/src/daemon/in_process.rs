@@ -1,0 +1,179 @@
+//! A daemon inside of this process, for a command that found none.
+//!
+//! The same sessions, guard and API as those of `switchyard serve`, called without a socket, for
+//! as long as the command runs. It takes no lock, and what it runs ends with it. Sessions stay in
+//! the log. Where it runs some, other processes of this user reach it on a private socket named
+//! after this one.
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{Request, Response};
+use client::{Answering, Client};
+use http_body_util::{BodyExt as _, Full};
+use runtimes::catalogue::Inside as InsideAgent;
+use server::daemon::{Daemon, Inside, sessions_router};
+use server::guard::{Guard, Guarded};
+use server::limits::HttpLimits;
+use server::listen::{Bound, Http};
+use server::metrics::Metrics;
+use server::principal::Principal;
+use server::tokens::Tokens;
+use sessions::permission::Policy;
+use sessions::yard::Yard;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::serve::{FAREWELL, assemble};
+use crate::bootstrap;
+use crate::cli::serve::ServeArgs;
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+use crate::worker::is_worker;
+
+/// What the name of a process's own daemon begins with, before its pid.
+const OWN_DAEMON: &str = "sessions-";
+
+/// How sessions run in it.
+#[derive(Debug, Default)]
+pub(crate) struct InsideOptions {
+    pub(crate) policy: Policy,
+    /// Its mode holds also for sessions that were made with another one.
+    pub(crate) mode_holds: bool,
+    /// Somebody is there who can be asked.
+    pub(crate) can_ask: bool,
+    /// Workers are kept ready, as in a daemon that goes on.
+    pub(crate) is_warm: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct InsideDaemon {
+    daemon: Arc<Daemon>,
+    inside: Inside,
+    guard: Arc<Guard>,
+    router: Router,
+    socket: Option<Socket>,
+}
+
+/// The socket on which others find it.
+#[derive(Debug)]
+struct Socket {
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl InsideDaemon {
+    /// One that runs sessions.
+    pub(crate) async fn start(
+        config: &Arc<Config>,
+        options: InsideOptions,
+    ) -> Result<Self, Failure> {
+        let mut yard = bootstrap::open_yard(config).await?;
+        yard.settings.mode_of_all = options.mode_holds.then_some(options.policy.mode);
+        yard.settings.questions_wait = options.can_ask;
+        let mut own = Self::new(config, yard, options.policy, options.is_warm)?;
+        own.listen(&config.home.run).await?;
+        Ok(own)
+    }
+
+    /// One that only reads and deletes: nothing that another process has left is put right.
+    pub(crate) fn to_look(config: &Arc<Config>) -> Result<Self, Failure> {
+        Self::new(config, bootstrap::yard_as_it_is(config)?, Policy::default(), false)
+    }
+
+    fn new(
+        config: &Arc<Config>,
+        yard: Yard,
+        policy: Policy,
+        is_warm: bool,
+    ) -> Result<Self, Failure> {
+        let wanted = config.file.serve.with(&ServeArgs::default());
+        // Nobody reads them here.
+        let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
+        let daemon =
+            assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
+        let tokens = Tokens::unread(&config.home.state)?;
+        let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
+        let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
+        let router = sessions_router(&daemon);
+        let inside = Inside::new(router.clone(), Principal::alone(is_worker()));
+        Ok(Self { daemon, inside, guard, router, socket: None })
+    }
+
+    async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
+        bootstrap::make_private_dir(run)?;
+        remove_dead_sockets(run);
+        let bound = Bound::private_unix(&socket_of(run, std::process::id())).await;
+        let bound = bound.map_err(|error| Failure::new(ERROR, error.to_string()))?;
+        let stop = CancellationToken::new();
+        let (guard, router) = (self.guard.clone(), self.router.clone());
+        let guarded = Guarded::new(guard, router, HttpLimits::default());
+        let http = Http { bound, guarded, stop: stop.clone() };
+        let serving = task::spawn(http.serve());
+        self.socket = Some(Socket { stop, serving });
+        Ok(())
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::inside(Arc::new(Way(self.inside.clone())))
+    }
+
+    pub(crate) fn daemon(&self) -> &Arc<Daemon> {
+        &self.daemon
+    }
+
+    /// Stops what runs and ends every worker; the log can still be read.
+    pub(crate) async fn let_go(&self) {
+        self.daemon.stopping.cancel();
+        // The keepers end what we leave behind.
+        let _ = tokio::time::timeout(FAREWELL, self.daemon.desk.shut_down(Duration::ZERO)).await;
+    }
+
+    /// The same, and closes what is open.
+    pub(crate) async fn end(self) {
+        self.let_go().await;
+        self.daemon.over.cancel();
+        if let Some(Socket { stop, serving }) = self.socket {
+            stop.cancel();
+            let _ = tokio::time::timeout(FAREWELL, serving).await;
+        }
+    }
+}
+
+/// Where others reach the sessions that a process runs by itself.
+pub(crate) fn socket_of(run: &Path, pid: u32) -> PathBuf {
+    run.join(format!("{OWN_DAEMON}{pid}.sock"))
+}
+
+/// Removes sockets that are named after processes which were killed, and could not take them with
+/// them.
+pub(crate) fn remove_dead_sockets(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        let pid = pid.map(|pid| pid.strip_prefix(OWN_DAEMON).unwrap_or(pid));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Into it without a socket.
+#[derive(Debug)]
+struct Way(Inside);
+
+impl Answering for Way {
+    fn answer(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Response<client::Body>> + Send>> {
+        let answering = self.0.clone().answer(request.map(Body::new));
+        Box::pin(async { answering.await.map(|body| body.map_err(Into::into).boxed_unsync()) })
+    }
+}

@@ -1,0 +1,132 @@
+//! One daemon at a time, and how others of this user find it.
+//!
+//! The lock is the truth: whoever holds it is the daemon. `daemon.json` beside it says where
+//! it listens, `daemon.sock` is where our own commands talk to it.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::listeners::Listeners;
+use crate::bootstrap;
+use crate::outcome::{ERROR, Failure};
+
+/// Where a running daemon is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Whereabouts {
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) since: i64,
+    pub(crate) http: String,
+    pub(crate) tcp: Vec<String>,
+    pub(crate) unix: Vec<PathBuf>,
+    /// The file that it goes by, whether there is one or not; earlier ones did not tell.
+    #[serde(default)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Being the daemon, until dropped.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    run: PathBuf,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+impl Presence {
+    pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
+        bootstrap::make_private_dir(run)?;
+        let lock = open_lock(run)?;
+        if !is_taken(&lock) {
+            let failure = match find(run) {
+                Some(other) => {
+                    let at = format!("process {} at {}", other.pid, other.http);
+                    Failure::new(ERROR, format!("a daemon runs already: {at}"))
+                }
+                None => Failure::new(ERROR, "a daemon runs already"),
+            };
+            return Err(failure.hint("`switchyard daemon stop` ends it"));
+        }
+        Ok(Self { run: run.to_owned(), _lock: lock })
+    }
+
+    /// Tells others where the daemon is.
+    pub(crate) fn announce(&self, listeners: &Listeners, config: &Path) -> Result<(), Failure> {
+        let whereabouts = Whereabouts {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            since: sessions::mint::now().0,
+            http: listeners.base(),
+            tcp: listeners.tcp_addresses(),
+            unix: listeners.unix_paths(),
+            config: Some(config.to_owned()),
+        };
+        let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
+        let text = wire::Json::of(&whereabouts);
+        let written =
+            File::options().create(true).truncate(true).write(true).mode(0o600).open(&new);
+        let written = written.and_then(|mut file| file.write_all(text.as_str().as_bytes()));
+        written.and_then(|()| std::fs::rename(&new, &path)).map_err(|error| {
+            Failure::new(ERROR, format!("cannot write {}: {error}", path.display()))
+                .hint_at_home(error.kind())
+        })
+    }
+
+    /// Others no longer come here; nobody takes our place before we are gone.
+    pub(crate) fn withdraw(&self) {
+        let _ = std::fs::remove_file(self.run.join("daemon.json"));
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// Takes the lock. Whoever only looks whether it is held has it for a moment, too.
+fn is_taken(lock: &File) -> bool {
+    const TRIES: u32 = 5;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+    (0..TRIES).any(|n| {
+        if n > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+fn open_lock(run: &Path) -> anyhow::Result<File> {
+    let path = run.join("daemon.lock");
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot open {}", path.display()))
+}
+
+/// The daemon that runs, if one does.
+pub(crate) fn find(run: &Path) -> Option<Whereabouts> {
+    let text = std::fs::read(run.join("daemon.json")).ok()?;
+    let whereabouts: Whereabouts = serde_json::from_slice(&text).ok()?;
+    is_held(run).then_some(whereabouts)
+}
+
+/// Whether somebody is the daemon.
+pub(crate) fn is_held(run: &Path) -> bool {
+    let Ok(lock) = File::open(run.join("daemon.lock")) else { return false };
+    flock(&lock, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Where our own commands talk to the daemon.
+pub(crate) fn private_socket(run: &Path) -> PathBuf {
+    run.join("daemon.sock")
+}

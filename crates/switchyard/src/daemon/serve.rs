@@ -1,0 +1,214 @@
+//! `switchyard serve`: the place where sessions live.
+//!
+//! In: the configuration and a command line. Out: one line that says where it listens and
+//! how to log in; then a daemon, until a signal ends it.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use server::daemon::{Daemon, Settings, router};
+use server::guard::Guard;
+use server::login::Login;
+use server::metrics::{self, Metrics, WarmPool};
+use server::principal::Principal;
+use server::tokens::Tokens;
+use sessions::desk::Desk;
+use sessions::permission::{Policy, RulesFile};
+use sessions::pools::Pools;
+use sessions::yard::Yard;
+
+use super::agents;
+use super::browser::Opening;
+use super::listeners::Listeners;
+use super::presence::Presence;
+use super::webhook::{self, Announcing};
+use crate::bootstrap;
+use crate::cli::serve::ServeArgs;
+use crate::config;
+use crate::config::Config;
+use crate::config::serve::{Wanted, Warm};
+use crate::daemon::service::{Drained, Service};
+use crate::outcome::Failure;
+use crate::terminal;
+use crate::terminal::format;
+
+/// After the last turn, connections and workers have this long to go.
+pub(super) const FAREWELL: Duration = Duration::from_secs(15);
+
+pub(crate) async fn serve(
+    args: ServeArgs,
+    config: Arc<Config>,
+    mut service: Service,
+) -> Result<ExitCode, Failure> {
+    if args.detached {
+        // Its terminal may close; what it still says there must not stop it.
+        let _ = rustix::process::setsid();
+    }
+    bus::raise_descriptor_limit();
+    let presence = Presence::take(&config.home.run)?;
+    let webhook = webhook::checked(&config)?;
+    let wanted = config.file.serve.with(&args);
+    let tokens = Tokens::open(&config.home.state)?;
+    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
+    let metrics = counted(&config)?;
+    let logging = service.logging.clone();
+    metrics.dropped_lines_from(move || logging.n_dropped());
+    let mut guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
+    let inherited = std::mem::take(&mut service.inherited);
+    let mut listeners = Listeners::open(&wanted, &config.home.run, inherited).await?;
+    if let Some(name) = listeners.name_page(&wanted, &config.home.state)? {
+        guard = guard.with_page_at(name);
+    }
+    let guard = Arc::new(guard);
+    let login = Login::new(guard.clone());
+    let elsewhere = listeners.bases_elsewhere(&wanted);
+    let bases = (listeners.page_base(), elsewhere.clone());
+    let mut yard = bootstrap::open_yard(&config).await?;
+    yard.settings.questions_wait = true;
+    yard.renew_all().await?;
+    // The configuration's rules are the yard's, which follows their file.
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+    let daemon = assemble(&config, &wanted, bases, yard, policy, true, &metrics)?;
+    daemon.sweep_attachments().await;
+    let open_design = &config.file.open_design;
+    daemon.set_open_design(open_design.with(&args, config.file.permissions.chosen_mode()));
+    task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    // Whoever is told of something is rarely at this machine.
+    let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
+    let mut announcing = Announcing::start(webhook, &daemon, announced)?;
+    presence.announce(&listeners, &config.home.config)?;
+    let new_link = |base: &String| login.new_link(base, &Principal::local());
+    let link = new_link(&listeners.page_base()).context("cannot make a login link")?;
+    let way = match terminal::somebody_reads_stdout() {
+        true => {
+            let others = elsewhere.iter().map(new_link).collect::<Result<Vec<_>, _>>();
+            let others = others.context("cannot make a login link")?;
+            let line = |other: &String| format!("\nfrom other devices: {other}");
+            link.clone() + &others.iter().map(line).collect::<String>()
+        }
+        false => "`switchyard token login` makes a link".to_owned(),
+    };
+    // In one piece: whoever starts a daemon reads as much as there is at once.
+    format::print(&format!("switchyard serve: {} · log in: {way}\n", listeners.base()))?;
+    if !server::page::is_built() {
+        terminal::say("this build has no web page; `make web` and building again puts it in");
+    }
+    let _opening = args.open.then(|| Opening::start(&config.home.run, &link));
+    let status = listeners.base();
+    let router = router(&daemon, &guard, &login)
+        .merge(metrics::router(&metrics))
+        .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
+    let serving = listeners.serve(&daemon, &guard, router);
+    service.ready(&status);
+    let again =
+        async |service: &Service| reload(&args, &config, &guard, &daemon, service, &mut announcing);
+    service.until_asked_to_end(&status, again).await;
+    presence.withdraw();
+    daemon.stopping.cancel();
+    let ending = async {
+        daemon.desk.shut_down(wanted.drain).await;
+        // Whoever follows a turn has seen its end.
+        daemon.over.cancel();
+        serving.end().await;
+        announcing.end().await;
+    };
+    let longest = wanted.drain + FAREWELL;
+    let ending = async { drop(tokio::time::timeout(longest, ending).await) };
+    if service.drain("turns come to an end", ending).await == Drained::CutShort {
+        // The keepers end what we leave behind.
+        tracing::warn!("ended before every turn had");
+    }
+    drop(presence);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The daemon without its listeners.
+pub(super) fn assemble(
+    config: &Arc<Config>,
+    wanted: &Wanted,
+    (base, elsewhere): (String, Vec<String>),
+    mut yard: Yard,
+    policy: Policy,
+    is_warm: bool,
+    metrics: &Metrics,
+) -> Result<Arc<Daemon>, Failure> {
+    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
+    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
+    yard.settings.worker_idle = Some(wanted.worker_idle);
+    yard.settings.put_aside_after = Some(wanted.put_aside);
+    let state = &config.home.state;
+    let shared_cwd = config.home.shared();
+    bootstrap::make_private_dir(&shared_cwd)?;
+    let warm = match is_warm {
+        true => config.file.warm.settings(shared_cwd),
+        false => Warm::none().settings(shared_cwd),
+    };
+    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
+    let agents = Arc::new(agents::Catalogued::new(config.clone()));
+    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
+    let weak = Arc::downgrade(&desk);
+    metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
+    let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
+    let sessions_dir = state.join("sessions");
+    for dir in [&projects_dir, &sessions_dir] {
+        bootstrap::make_private_dir(dir)?;
+    }
+    let settings = Settings {
+        base,
+        elsewhere,
+        default_agent: wanted.agent.clone(),
+        roots: wanted.roots.clone(),
+        home: crate::home::of_user(),
+        sessions_dir,
+        projects_dir,
+        pace: config.pace(),
+    };
+    Ok(Daemon::new(desk, settings, metrics.clone()))
+}
+
+/// The workers that stand ready, by agent.
+fn ready(desk: &Desk) -> Vec<WarmPool> {
+    let mut pools = BTreeMap::<String, WarmPool>::new();
+    for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
+        let pool = pools.entry(key.agent.clone()).or_default();
+        pool.agent = key.agent;
+        pool.n_ready += key.warm as u64;
+        pool.n_starting += u64::from(key.is_starting);
+        pool.n_hits += key.counts.hits;
+        pool.n_misses += key.counts.misses;
+    }
+    pools.into_values().collect()
+}
+
+/// The daemon's counters.
+fn counted(config: &Config) -> Result<Metrics, Failure> {
+    Ok(Metrics::new(crate::agents::catalogue(config)?.ids()))
+}
+
+/// Reads the configuration again. What is wrong with it is told, and nothing changes.
+fn reload(
+    args: &ServeArgs,
+    config: &Config,
+    guard: &Guard,
+    daemon: &Daemon,
+    service: &Service,
+    announcing: &mut Announcing,
+) -> anyhow::Result<()> {
+    let new = config::load_again(config)?;
+    let said = |failure: Failure| anyhow::anyhow!(failure.to_string());
+    let (rules, webhook) = (new.rules_file(), webhook::checked(&new).map_err(said)?);
+    rules.as_ref().map(RulesFile::load).transpose()?;
+    service.log_as(&new.file.log)?;
+    guard.reload(&new.file.serve.with(args).guard)?;
+    daemon.desk.yard().rules.follow(rules)?;
+    let mode = new.file.permissions.mode();
+    daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+    daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.chosen_mode()));
+    if let Some(pools) = daemon.desk.pools() {
+        pools.configure(new.file.warm.settings(config.home.shared()));
+    }
+    announcing.replace(webhook, daemon).map_err(said)
+}

@@ -1,0 +1,109 @@
+//! What a daemon has from whoever runs it: its log, sockets that were opened for it, the
+//! service manager and signals.
+//!
+//! A daemon says when it is ready, waits here until it is asked to end, and drains here.
+//! Meanwhile the log is opened anew, the configuration read again and the watchdog fed.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::daemon::activation::Inherited;
+use crate::daemon::sd_notify::Notify;
+use crate::logging::{LogTable, Logging};
+use crate::signals::{Asked, DaemonSignals};
+
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) logging: Logging,
+    /// Of `--log-file`; wins over the configuration.
+    log_file: Option<PathBuf>,
+    pub(crate) inherited: Inherited,
+    pub(crate) notify: Notify,
+    signals: DaemonSignals,
+}
+
+/// How draining ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drained {
+    InTime,
+    /// Somebody asked a second time.
+    CutShort,
+}
+
+impl Service {
+    /// From here on signals are heard, and the log is a daemon's.
+    pub(crate) fn begin(
+        logging: Logging,
+        log_file: Option<PathBuf>,
+        table: &LogTable,
+        inherited: Inherited,
+    ) -> Result<Self> {
+        let (notify, signals) = (Notify::from_env(), DaemonSignals::listen()?);
+        let service = Self { logging, log_file, inherited, notify, signals };
+        service.log_as(table)?;
+        Ok(service)
+    }
+
+    /// Puts `[log]` into effect, also after it was read again.
+    pub(crate) fn log_as(&self, table: &LogTable) -> Result<()> {
+        let file = self.log_file.clone().or_else(|| table.file.clone());
+        self.logging.daemon(&LogTable { file, ..table.clone() })
+    }
+
+    /// The daemon serves; `status` says where.
+    pub(crate) fn ready(&self, status: &str) {
+        tracing::info!(status, "ready");
+        self.notify.ready(status);
+    }
+
+    /// Until SIGTERM or SIGINT. `reload` reads the configuration again; what is wrong with it
+    /// is logged, and the daemon goes on as before.
+    pub(crate) async fn until_asked_to_end(
+        &mut self,
+        status: &str,
+        mut reload: impl AsyncFnMut(&Self) -> Result<()>,
+    ) {
+        loop {
+            let asked = tokio::select! {
+                asked = self.signals.next() => asked,
+                () = self.notify.keep_watchdog() => continue,
+            };
+            match asked {
+                Asked::Drain | Asked::EndNow => return,
+                Asked::ReopenLog => self.logging.reopen(),
+                Asked::Reload => {
+                    self.notify.reloading();
+                    self.logging.reopen();
+                    match reload(self).await {
+                        Ok(()) => tracing::info!("the configuration was read again"),
+                        Err(error) => {
+                            let error = format!("{error:#}");
+                            tracing::error!(error, "the configuration stays as it was");
+                        }
+                    }
+                    self.notify.ready(status);
+                }
+            }
+        }
+    }
+
+    /// Does what is left to do, unless a second signal says that it is not worth it.
+    pub(crate) async fn drain(&mut self, status: &str, work: impl Future<Output = ()>) -> Drained {
+        tracing::info!(status, "ending");
+        self.notify.stopping(status);
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                () = &mut work => return Drained::InTime,
+                () = self.notify.keep_watchdog() => {}
+                asked = self.signals.next() => match asked {
+                    Asked::Drain | Asked::EndNow => return Drained::CutShort,
+                    Asked::ReopenLog => self.logging.reopen(),
+                    // There is nothing left to be configured.
+                    Asked::Reload => {}
+                },
+            }
+        }
+    }
+}

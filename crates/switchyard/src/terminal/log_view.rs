@@ -1,0 +1,244 @@
+//! A session's log at the terminal, shown as it grows.
+//!
+//! In: a session of a daemon. Out: its events in words on stdout, and the events themselves for
+//! whoever shows them.
+//!
+//! Always true: nothing is shown below a question that a person at this terminal is to answer, until
+//! it is answered or nobody waits for an answer any more. Else an agent could write what looks like
+//! another question, and the answer to that would be the answer to this one.
+
+use std::time::Duration;
+
+use client::{Follower, Heard, Session};
+use wire::{CallId, Event, Kind, Seq, TurnId};
+
+use crate::outcome::{ERROR, Failure};
+use crate::terminal::format::{self, Formatter};
+
+/// What was told in part is shown as it is when nothing follows for so long: the rest of it comes
+/// within a fraction of that, or not before something has been done.
+const SETTLED_AFTER: Duration = Duration::from_millis(700);
+
+/// Who answers the questions that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Questions {
+    /// A person at this terminal.
+    Here,
+    Elsewhere,
+}
+
+/// A session's log, as far as it is shown.
+pub(crate) struct LogView {
+    follower: Follower,
+    pub(crate) formatter: Formatter,
+    questions: Questions,
+    shown: Seq,
+    /// How far the log is known, which is further while a question is open.
+    known: Seq,
+    /// What comes before is known and not shown: a projection has to see all.
+    shows_after: Seq,
+    open_question: Option<OpenQuestion>,
+    /// Heard, and not acted on yet.
+    next: Option<Heard>,
+    /// Why the session could not go on, until somebody takes note of it.
+    pub(crate) halted: Option<String>,
+}
+
+/// The last thing that is shown.
+#[derive(Debug, Clone, Copy)]
+struct OpenQuestion {
+    id: CallId,
+    turn: Option<TurnId>,
+    at: Seq,
+}
+
+impl LogView {
+    /// Shows what comes after `after`.
+    pub(crate) fn new(
+        session: &Session,
+        after: Seq,
+        formatter: Formatter,
+        questions: Questions,
+    ) -> Self {
+        let follower = session.follow(after);
+        Self {
+            follower,
+            formatter,
+            questions,
+            shown: after,
+            known: after,
+            shows_after: after,
+            open_question: None,
+            next: None,
+            halted: None,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn showing_after(mut self, after: Seq) -> Self {
+        self.shows_after = after;
+        self
+    }
+
+    /// How far the log is known.
+    pub(crate) fn known(&self) -> Seq {
+        self.known
+    }
+
+    /// Waits for the next events, shows them, and returns them, which may be none; nothing when
+    /// nobody reads our output any more. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Event>>, Failure> {
+        let waiting = tokio::time::timeout(SETTLED_AFTER, self.heard()).await;
+        let heard = match waiting {
+            Ok(heard) => heard?,
+            Err(_) => {
+                self.formatter.settle();
+                if !show(&mut self.formatter)? {
+                    return Ok(None);
+                }
+                self.heard().await?
+            }
+        };
+        let events = heard.map(|first| self.add(first)).unwrap_or_default();
+        Ok(show(&mut self.formatter)?.then_some(events))
+    }
+
+    /// Shows what has been logged up to `until`, questions or not; false when nobody reads it.
+    pub(crate) async fn show_rest(
+        &mut self,
+        until: Seq,
+        mut look: impl FnMut(&Event),
+    ) -> Result<bool, Failure> {
+        self.questions = Questions::Elsewhere;
+        if self.open_question.take().is_some() {
+            self.follower.rewind(self.shown);
+        }
+        while self.shown < until {
+            let Some(first) = self.heard().await? else { continue };
+            for event in self.add(first) {
+                look(&event);
+            }
+            if !show(&mut self.formatter)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds an event and those that have come with it to what is shown, up to a question.
+    fn add(&mut self, first: Event) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut next = Some(first);
+        while let Some(event) = next {
+            if event.seq > self.shown {
+                (self.shown, self.known) = (event.seq, event.seq);
+                self.formatter.add(&event);
+                if event.seq <= self.shows_after {
+                    self.formatter.take();
+                }
+                self.open_question = OpenQuestion::of(&event);
+                self.open_question.take_if(|_| self.questions == Questions::Elsewhere);
+                events.push(event);
+            }
+            next = match self.open_question {
+                Some(_) => None,
+                None => match self.follower.try_next() {
+                    Some(Heard::Event(event)) => Some(*event),
+                    other => {
+                        self.next = other;
+                        None
+                    }
+                },
+            };
+        }
+        events
+    }
+
+    /// The next event that may be shown; nothing if it was none.
+    async fn heard(&mut self) -> Result<Option<Event>, Failure> {
+        let heard = match self.next.take() {
+            Some(heard) => heard,
+            None => self.follower.next().await,
+        };
+        let event = match heard {
+            Heard::Event(event) => event,
+            Heard::Halted(why) => {
+                self.halted = Some(why);
+                return Ok(None);
+            }
+            Heard::Over(error) => return Err(error.into()),
+            // What was cut off goes on where it was.
+            Heard::Live | Heard::Lost(_) | Heard::Anew => return Ok(None),
+        };
+        match self.open_question {
+            None => Ok(Some(*event)),
+            Some(question) => {
+                self.known = event.seq;
+                if question.is_ended_by(&event) {
+                    // What stands between is told again, and shown now.
+                    self.follower.rewind(question.at);
+                    (self.known, self.open_question) = (question.at, None);
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl OpenQuestion {
+    /// The question that an event puts to people, if it does.
+    fn of(event: &Event) -> Option<Self> {
+        Some(Self { id: event.asked_person()?.id, turn: event.turn, at: event.seq })
+    }
+
+    fn is_ended_by(&self, event: &Event) -> bool {
+        match event.kind {
+            Kind::PermissionResolved | Kind::ElicitationResolved => {
+                event.own().and_then(|own| own.answered()) == Some(self.id)
+            }
+            Kind::TurnEnded => self.turn.is_none() || event.turn == self.turn,
+            _ => false,
+        }
+    }
+}
+
+/// Hands every event up to `until` to `take`, in order.
+pub(crate) async fn read_all(
+    session: &Session,
+    until: Seq,
+    mut take: impl FnMut(&Event) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut follower = session.follow(Seq(0));
+    let mut read = Seq(0);
+    while read < until {
+        match follower.next().await {
+            Heard::Event(event) => {
+                read = event.seq;
+                if read <= until {
+                    take(&event)?;
+                }
+            }
+            Heard::Over(error) => return Err(error.into()),
+            Heard::Lost(why) => return Err(Failure::new(ERROR, why)),
+            Heard::Live | Heard::Anew | Heard::Halted(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// False when nobody reads any more.
+pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
+    let text = formatter.take();
+    if text.is_empty() {
+        return Ok(true);
+    }
+    // A slow reader blocks this thread; the runtime must not wait with it.
+    match tokio::task::block_in_place(|| format::print(&text)) {
+        Ok(()) => Ok(true),
+        Err(failure) if failure.is_reader_gone() => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests;

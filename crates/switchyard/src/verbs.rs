@@ -1,0 +1,14 @@
+//! One file or folder a command: what it does with what was typed.
+
+pub(crate) mod acp;
+pub(crate) mod adapter;
+pub(crate) mod agents;
+pub(crate) mod attach;
+pub(crate) mod bus;
+pub(crate) mod chat;
+pub(crate) mod config;
+pub(crate) mod daemon;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod token;
+pub(crate) mod translate;

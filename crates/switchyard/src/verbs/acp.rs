@@ -1,0 +1,99 @@
+//! `switchyard acp`: an ACP agent on stdin and stdout, for editors.
+//!
+//! The daemon serves the editor: the one that runs, to which lines are only carried, or one that
+//! is started in this process, for the editor alone. Either way it is the same front.
+
+mod refusal;
+mod relay;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use runtimes::catalogue::Inside;
+use server::principal::Principal;
+use sessions::desk::Order;
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::command::name_of;
+use crate::bootstrap;
+use crate::cli::AcpArgs;
+use crate::config::Config;
+use crate::daemon::in_process::{InsideDaemon, InsideOptions};
+use crate::outcome::Failure;
+use crate::reach::Running;
+use crate::signals::Signals;
+use crate::stdio;
+use crate::worker;
+use crate::worker::is_worker;
+pub(crate) use refusal::refuse;
+
+pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let stop = CancellationToken::new();
+    stop_on_signals(&stop)?;
+    let max_line_bytes = config.settings().client_line_bytes;
+    match prepared(&args, &config).await {
+        Ok(Prepared::There(socket)) => relay::serve(socket, max_line_bytes, stop).await,
+        Ok(Prepared::Here(own, order)) => {
+            let (daemon, editor) = (own.daemon(), Principal::alone(is_worker()));
+            server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
+            own.end().await;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(failure) => Err(refuse(failure, &stop).await),
+    }
+}
+
+/// What an editor is served with.
+enum Prepared {
+    There(Box<relay::Socket>),
+    Here(InsideDaemon, Box<Order>),
+}
+
+async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Failure> {
+    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
+    let order = order(args, &cwd)?;
+    if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
+        crate::agents::find(name, config)?;
+    }
+    // Rules of this run are between this process and the agent.
+    let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
+    if let Some(daemon) = Running::find_for(config).filter(|_| is_plain && !args.no_daemon) {
+        let socket = relay::open(&order, config, &daemon).await?;
+        return Ok(Prepared::There(Box::new(socket)));
+    }
+    let policy = bootstrap::policy(config, &args.permissions)?;
+    // An editor has few sessions; it need not pay for agents that it may never ask for.
+    let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
+    let own = InsideDaemon::start(config, options).await?;
+    Ok(Prepared::Here(own, Box::new(order)))
+}
+
+/// What the sessions of this editor are to be made of. Whoever names nothing gets the agent that
+/// is always there.
+fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
+    let name = args.name.clone().or_else(|| args.agent.agent.clone());
+    let usual = || match args.command.is_empty() {
+        true => Inside::Native.id().to_owned(),
+        false => name_of(&args.command),
+    };
+    let env = worker::environment_for_agents();
+    Ok(Order {
+        agent: Some(name.unwrap_or_else(usual)),
+        command: args.command.clone(),
+        cwd: cwd.to_owned(),
+        additional_directories: args.agent.add_dirs()?,
+        env: env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
+        permissions: args.permissions.mode(),
+        ..Order::default()
+    })
+}
+
+pub(crate) fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
+    let (mut signals, stop) = (Signals::listen()?, stop.clone());
+    task::spawn(async move {
+        signals.next().await;
+        stop.cancel();
+    });
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `switchyard bus`: the bus alone, from a file and a command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::cli::bus::{BusArgs, BusVerb};
+use crate::config::Config;
+use crate::outcome::Failure;
+use crate::terminal::format::print;
+use crate::terminal::paint::Paint;
+use control::{Order, Which};
+
+mod check;
+mod control;
+pub(crate) mod file;
+mod limits_table;
+pub(crate) mod listener;
+mod meter;
+mod pool_table;
+mod report;
+mod serve;
+pub(crate) mod setup;
+mod status;
+mod stdio_bus;
+mod token;
+mod units;
+mod ws;
+
+/// `named` is what `--config` says, which is another way to say `-c`.
+pub(crate) async fn dispatch(
+    args: BusArgs,
+    named: Option<PathBuf>,
+    config: Config,
+) -> Result<ExitCode, Failure> {
+    let BusArgs { verb, file, pid, serve } = args;
+    if let (Some(_), Some(flag)) = (&verb, serve.given()) {
+        return Err(Failure::usage(format!("{flag} is for serving, not for this command")));
+    }
+    let file = one_file(file, named)?;
+    let needed = || {
+        file.clone().ok_or_else(|| {
+            Failure::usage("which file? Give it with -c FILE")
+                .hint("docs/bus.md has one to begin with")
+        })
+    };
+    let which = Which { file: file.clone(), pid };
+    let tell = async |order: Order, done: String| {
+        let answer = control::send(&config.home.run, &which, &order).await?;
+        serve::say(&done);
+        status::strings(&answer["notes"]).into_iter().for_each(serve::say);
+        Ok(ExitCode::SUCCESS)
+    };
+    match verb {
+        Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
+        Some(BusVerb::Status { json, prometheus }) => {
+            let status = control::send(&config.home.run, &which, &Order::Status).await?;
+            print(&match (json, prometheus) {
+                (true, _) => format!("{status:#}\n"),
+                (false, true) => status::prometheus(&status),
+                (false, false) => status::text(&status, Paint::on_stdout()),
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(BusVerb::Reload) => tell(Order::Reload, "the file was read again".to_owned()).await,
+        Some(BusVerb::Drain { pool }) => {
+            let done = format!("pool `{pool}` takes no more requests and ends those it has");
+            tell(Order::Drain { pool }, done).await
+        }
+        Some(BusVerb::Recover { pool }) => {
+            let done = format!("pool `{pool}` serves again");
+            tell(Order::Recover { pool }, done).await
+        }
+        Some(BusVerb::Restart { pool }) => {
+            let done = format!("the workers of pool `{pool}` are replaced one by one");
+            tell(Order::Restart { pool }, done).await
+        }
+        None => serve::serve(needed()?, serve, config).await,
+    }
+}
+
+fn one_file(file: Option<PathBuf>, named: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    match (file, named) {
+        (Some(_), Some(_)) => Err(Failure::usage("-c and --config are the same; give one")),
+        (file, named) => Ok(file.or(named)),
+    }
+}

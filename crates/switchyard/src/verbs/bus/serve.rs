@@ -1,0 +1,272 @@
+//! `switchyard bus -c FILE`: the bus as a process of its own.
+//!
+//! In: a file and a command line. Out: a bus that runs until its only client has left, a
+//! signal ends it, or its workers have been drained.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bus::{Bus, Edges, Listen, Token};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::file::BusFile;
+use super::listener::{Listener, Place};
+use super::setup::{BusSetup, prepare, warnings};
+use super::{control, token, ws};
+use crate::bootstrap;
+use crate::cli::bus::ServeArgs;
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::signals::{Asked, DaemonSignals};
+use crate::stdio;
+use crate::terminal;
+
+/// How long killing everything may take.
+const ABORT: Duration = Duration::from_secs(10);
+/// How long the last ones may take to go.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+pub(super) async fn serve(
+    path: PathBuf,
+    args: ServeArgs,
+    config: Config,
+) -> Result<ExitCode, Failure> {
+    let here = std::env::current_dir().context("cannot tell where this is")?;
+    let path = here.join(path);
+    let source = Source::new(path, here, args.record.clone(), config);
+    bootstrap::sweep(&source.config).await;
+    let (setup, mut listeners, token_file) = source.read().await?;
+    let _first = source.listeners.set(listeners.clone());
+    listeners.extend(args.listeners());
+    if args.stdio {
+        listeners.clear();
+    }
+    check_pool(args.pool.as_deref(), &setup)?;
+    tell_beforehand(&setup, listeners.is_empty());
+    let token_file = args.token_file.clone().or(token_file);
+    let token = match listeners.iter().any(|listener| listener.at.needs_token()) {
+        true if !args.no_token => Some(token::open(token_file.as_deref(), &source.config)?),
+        _ => None,
+    };
+    bus::raise_descriptor_limit();
+    // Whoever can reach the bus can also end it in order.
+    let signals = DaemonSignals::listen().context("listening for signals")?;
+    let edges = setup.edges.clone();
+    let bus = Bus::start(setup)?;
+    let connections = TaskTracker::new();
+    let mut places = Vec::new();
+    for listener in &listeners {
+        places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
+    }
+    let source = Arc::new(source);
+    let _control = control::listen(&bus, &source, places.clone()).await?;
+    // Whoever reads this may ask for its status at once.
+    for place in &places {
+        say(&format!("listening on {place}"));
+    }
+    let client = match listeners.is_empty() {
+        true => {
+            let port = bus.port(args.pool.as_deref()).await?;
+            Some(port.into_stream().context("a port for stdin and stdout")?)
+        }
+        false => None,
+    };
+    let code = run(&bus, &source, client, signals).await?;
+    // Clients by WebSocket are told that it is over.
+    connections.close();
+    let _gone = timeout(FAREWELL, connections.wait()).await;
+    Ok(code)
+}
+
+/// Until the bus has ended.
+async fn run(
+    bus: &Bus,
+    source: &Source,
+    client: Option<tokio::net::UnixStream>,
+    mut signals: DaemonSignals,
+) -> Result<ExitCode, Failure> {
+    let has_client = client.is_some();
+    let mut client = std::pin::pin!(talk(client));
+    let mut is_ending = false;
+    let mut ended = std::pin::pin!(bus.ended());
+    loop {
+        let asked = tokio::select! {
+            ended = &mut ended => return Ok(ended.map(|()| ExitCode::SUCCESS)?),
+            asked = signals.next() => asked,
+            () = &mut client, if has_client && !is_ending => Asked::Drain,
+        };
+        match asked {
+            // Whose terminal is gone will not read a file again.
+            Asked::Reload if !has_client => match source.reload(bus).await {
+                Ok(notes) => {
+                    say("read its file again");
+                    for note in &notes {
+                        say(note);
+                    }
+                }
+                Err(failure) => say(&format!("goes on as before: {failure}")),
+            },
+            // It has no log file.
+            Asked::ReopenLog => {}
+            // If it cannot even do that, its workers' keepers see to them when it is gone.
+            _ if is_ending => {
+                return match timeout(ABORT, bus.abort()).await {
+                    Ok(ended) => Ok(ended.map(|()| ExitCode::SUCCESS)?),
+                    Err(_) => Err(Failure::new(ERROR, "the bus hangs and was left behind")),
+                };
+            }
+            _ => {
+                is_ending = true;
+                let (bus, path) = (bus.clone(), source.path.clone());
+                task::spawn(async move {
+                    tell_what_is_waited_for(&bus, &path).await;
+                    bus.drain().await
+                });
+            }
+        }
+    }
+}
+
+/// Where a bus's setup comes from, at its start and at each reload.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    here: PathBuf,
+    record: Option<PathBuf>,
+    config: Config,
+    /// Those of the file at the start.
+    listeners: OnceLock<Vec<Listener>>,
+}
+
+impl Source {
+    fn new(path: PathBuf, here: PathBuf, record: Option<PathBuf>, config: Config) -> Self {
+        Self { path, here, record, config, listeners: OnceLock::new() }
+    }
+
+    async fn read(&self) -> Result<(bus::Setup, Vec<Listener>, Option<PathBuf>), Failure> {
+        let file = BusFile::read(&self.path, &self.here)?;
+        for warning in warnings(&file) {
+            say(&warning);
+        }
+        let BusSetup { setup, listeners, token_file } =
+            prepare(file, &self.config, &self.here).await?;
+        Ok((bus::Setup { record: self.record.clone(), ..setup }, listeners, token_file))
+    }
+
+    /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<Vec<String>, Failure> {
+        let (setup, listeners, _) = self.read().await?;
+        bus.reload(setup).await?;
+        let mut notes = Vec::new();
+        if self.listeners.get().is_some_and(|first| *first != listeners) {
+            notes.push("other listeners take effect when the bus is started again".to_owned());
+        }
+        Ok(notes)
+    }
+
+    pub(super) fn run_dir(&self) -> &Path {
+        &self.config.home.run
+    }
+}
+
+async fn listen(
+    bus: &Bus,
+    listener: &Listener,
+    token: Option<&Token>,
+    edges: &Edges,
+    connections: &TaskTracker,
+) -> Result<String, Failure> {
+    let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
+    let token = token.cloned();
+    Ok(match &listener.at {
+        Place::Tcp(address) => {
+            let listen = Listen::Tcp { address: *address, token, pool };
+            let address = bus.listen(listen).await?.unwrap_or(*address);
+            format!("tcp {address}")
+        }
+        Place::Unix(path, mode) => {
+            bus.listen(Listen::Unix { path: path.clone(), mode: *mode, pool }).await?;
+            format!("unix {}", path.display())
+        }
+        Place::Ws(address) => {
+            let door = ws::Door {
+                bus: bus.clone(),
+                token,
+                pool,
+                max_line_bytes: edges.max_client_line_bytes,
+                max_unfinished_bytes: edges.max_unfinished_bytes,
+                connections: connections.clone(),
+            };
+            format!("ws {}", ws::listen(door, *address).await?)
+        }
+    })
+}
+
+fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
+    let names: Vec<&str> = setup.pools.iter().map(|pool| &*pool.plan.name).collect();
+    match pool {
+        Some(pool) if !names.contains(&pool) => {
+            Err(Failure::new(NOT_FOUND, format!("there is no pool `{pool}`"))
+                .hint(format!("there is: {}", names.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What somebody would otherwise wonder about.
+fn tell_beforehand(setup: &bus::Setup, is_on_stdio: bool) {
+    for pool in &setup.pools {
+        if let Err(error) = pool.launch.find_program() {
+            say(&format!("pool `{}` cannot start: {error}", pool.plan.name));
+        }
+    }
+    let stdin = rustix::stdio::stdin();
+    if is_on_stdio && rustix::termios::isatty(stdin) {
+        say("serves one client, on stdin and stdout; --unix, --tcp and --ws are for others");
+    }
+    let is_piped = rustix::fs::fstat(stdin)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
+    if !is_on_stdio && is_piped {
+        say("does not read stdin, because there are listeners; --stdio serves stdin alone");
+    }
+}
+
+async fn tell_what_is_waited_for(bus: &Bus, path: &Path) {
+    let n_open = bus.picture().await.map_or(0, |picture| picture.n_open);
+    if n_open > 0 {
+        say(&format!(
+            "ends; waits for {n_open} requests, as long as `drain_timeout` in {} allows; \
+             a second signal ends it at once",
+            path.display()
+        ));
+    }
+}
+
+/// The client on stdin and stdout, until the bus has nothing more to tell it.
+async fn talk(client: Option<tokio::net::UnixStream>) {
+    let Some(client) = client else { return };
+    let (mut from_bus, mut to_bus) = client.into_split();
+    let (mut stdin, mut stdout) = stdio::open();
+    let said = async {
+        let _client_gone = tokio::io::copy(&mut stdin, &mut to_bus).await;
+        let _bus_gone = to_bus.shutdown().await;
+    };
+    let heard = async {
+        let _client_gone: io::Result<u64> = tokio::io::copy(&mut from_bus, &mut stdout).await;
+        let _client_gone = stdout.flush().await;
+    };
+    // Its answers may take longer than its questions, unless nobody is there to read them.
+    tokio::select! {
+        ((), ()) = async { tokio::join!(said, heard) } => {}
+        () = terminal::reader_gone() => {}
+    }
+}
+
+pub(super) fn say(text: &str) {
+    terminal::say(&format!("switchyard bus: {text}"));
+}

@@ -1,0 +1,244 @@
+//! From a bus file to what a bus is started with.
+//!
+//! In: a [`BusFile`] and this user's configuration. Out: plans, launches, limits and
+//! listeners that fit together, or what is wrong and what to do. Whether programs are there
+//! is not looked at: a bus starts without them, and its pools say what is missing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bus::switch::{Limits, Plan, PlanError, PoolPlan};
+use bus::{Edges, Environment, Launch, PoolSetup, Setup};
+use sessions::desk::Order;
+
+use super::file::BusFile;
+use super::listener::{Listener, Place};
+use super::pool_table::{PoolEntry, Work};
+use super::units::show_bytes;
+use crate::agents::command::agent_command;
+use crate::bootstrap;
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+
+/// No conversation fits into less.
+const MIN_LINE_BYTES: usize = 4096;
+/// What the kernel takes, without the NUL at its end.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+#[derive(Debug)]
+pub(crate) struct BusSetup {
+    pub(crate) setup: Setup,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// Everything that a bus needs. `here` is where it is started.
+pub(crate) async fn prepare(
+    file: BusFile,
+    config: &Config,
+    here: &Path,
+) -> Result<BusSetup, Failure> {
+    let mut problems = problems(&file);
+    let mut pools = Vec::new();
+    for pool in file.pools {
+        match launch(&pool, config, here).await {
+            Ok(launch) => {
+                pools.push(PoolSetup { plan: pool.plan, launch, ladder: pool.ladder });
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let BusFile { limits, edges, listeners, token_file, .. } = file;
+    let setup = Setup { pools, limits, edges, record: None };
+    match problems.is_empty() {
+        true => Ok(BusSetup { setup, listeners, token_file }),
+        false => Err(first_of(problems)),
+    }
+}
+
+fn first_of(problems: Vec<Failure>) -> Failure {
+    let n_more = problems.len().saturating_sub(1);
+    let Some(first) = problems.into_iter().next() else {
+        return Failure::new(ERROR, "something is wrong");
+    };
+    let more = format!("{n_more} more: `switchyard bus check` tells all");
+    match (n_more, first.hint.clone()) {
+        (0, _) => first,
+        (_, None) => first.hint(more),
+        (_, Some(hint)) => first.hint(format!("{hint}; and {more}")),
+    }
+}
+
+/// What cannot work as it is written.
+pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
+    let mut found = Vec::new();
+    if file.pools.is_empty() {
+        found.push(wrong_plan(&PlanError::NoPools));
+    }
+    let mut names = BTreeSet::new();
+    for pool in &file.pools {
+        if !names.insert(&pool.plan.name) {
+            found.push(wrong_plan(&PlanError::PoolTwice(pool.plan.name.clone())));
+        }
+        let alone = Plan { pools: vec![pool.plan.clone()], limits: Limits::default() };
+        found.extend(alone.check().err().map(|error| wrong_plan(&error)));
+    }
+    let any = vec![PoolPlan::fixed("any", "", 1)];
+    let alone = Plan { pools: any, limits: file.limits.clone() };
+    found.extend(alone.check().err().map(|error| wrong_plan(&error)));
+    found.extend(edge_problems(&file.edges).into_iter().map(|why| Failure::new(ERROR, why)));
+    let mut places = BTreeSet::new();
+    for listener in &file.listeners {
+        let at = &listener.at;
+        if !places.insert(at) {
+            found.push(Failure::new(ERROR, format!("{at} is listened on twice")));
+        }
+        if let Some(pool) = &listener.pool
+            && !names.contains(&Arc::from(pool.as_str()))
+        {
+            let known: Vec<&str> = names.iter().map(|name| &***name).collect();
+            found.push(
+                Failure::new(ERROR, format!("{at} is for pool `{pool}`, which is not there"))
+                    .hint(format!("there is: {}", known.join(", "))),
+            );
+        }
+        if let Place::Unix(path, _) = at
+            && path.as_os_str().as_bytes().len() > MAX_SOCKET_PATH_BYTES
+        {
+            found.push(
+                Failure::new(ERROR, format!("{at} is too long for a socket"))
+                    .hint(format!("use a path of at most {MAX_SOCKET_PATH_BYTES} bytes")),
+            );
+        }
+    }
+    found
+}
+
+fn edge_problems(edges: &Edges) -> Vec<String> {
+    let mut found = Vec::new();
+    let lines = [
+        ("max_client_line", edges.max_client_line_bytes),
+        ("max_worker_line", edges.max_worker_line_bytes),
+    ];
+    for (name, n_bytes) in lines {
+        if n_bytes < MIN_LINE_BYTES {
+            found.push(format!("limits: `{name}` is less than {MIN_LINE_BYTES} bytes"));
+        }
+    }
+    if edges.max_unfinished_bytes < edges.max_client_line_bytes {
+        found.push("limits: `max_unfinished` is less than `max_client_line`".to_owned());
+    }
+    let waits = [
+        ("line_timeout", edges.line_timeout),
+        ("hello_timeout", edges.hello_timeout),
+        ("worker_stuck_after", edges.worker_stuck_after),
+        ("memory_interval", edges.memory_interval),
+    ];
+    let zero = waits.into_iter().filter(|(_, n_millis)| *n_millis == 0);
+    found.extend(zero.map(|(name, _)| format!("limits: `{name}` is zero")));
+    found
+}
+
+/// What works, but perhaps not as it was meant.
+pub(crate) fn warnings(file: &BusFile) -> Vec<String> {
+    let mut found = file.warnings.clone();
+    let (line, queue) = (file.edges.max_client_line_bytes, file.limits.worker_queue.full);
+    if line > queue {
+        found.push(format!(
+            "limits: a line may be as long as {}, but only {} may wait for a worker: longer ones \
+             are refused while it starts; make `worker_queue` larger",
+            show_bytes(line as u64),
+            show_bytes(queue as u64),
+        ));
+    }
+    for listener in &file.listeners {
+        let at = &listener.at;
+        if !at.is_local() {
+            found.push(format!(
+                "{at} can be reached from other machines, and nothing is encrypted: put a tunnel \
+                 or a proxy with TLS before it"
+            ));
+        }
+        if let Place::Unix(_, mode) = at
+            && mode & 0o007 != 0
+        {
+            found.push(format!("{at} has mode {mode:04o}: anybody on this machine may connect"));
+        }
+    }
+    found
+}
+
+/// How a worker of a pool is started.
+pub(super) async fn launch(
+    pool: &PoolEntry,
+    config: &Config,
+    here: &Path,
+) -> Result<Launch, Failure> {
+    let cwd = pool.cwd.clone().unwrap_or_else(|| here.to_owned());
+    let mut launch = match &pool.work {
+        Work::Command { program, args } => {
+            let mut launch = Launch::new(program, cwd);
+            launch.args = args.iter().map(OsString::from).collect();
+            launch
+        }
+        Work::Agent { name, permissions } => {
+            let mode = permissions.unwrap_or(config.file.permissions.mode());
+            let agent = Some(name.clone());
+            let order = Order { agent, cwd, ..Order::default() };
+            let found = agent_command(config, &order, mode).await;
+            let command = found.map_err(|failure| of_pool(pool.name(), failure))?;
+            let mut launch = Launch::new(command.program, command.cwd);
+            (launch.args, launch.env) = (command.args, command.env);
+            launch
+        }
+    };
+    set_env(&mut launch.env, pool);
+    launch.records_dir = Some(bootstrap::records_dir(config));
+    launch.cgroups = config.file.workers.cgroups;
+    Ok(launch)
+}
+
+fn set_env(env: &mut Environment, pool: &PoolEntry) {
+    if let Some(names) = &pool.inherit_env {
+        env.inherit = false;
+        for name in names.iter().map(OsString::from) {
+            if !env.strip.contains(&name)
+                && let Some(value) = std::env::var_os(&name)
+            {
+                env.set.entry(name).or_insert(value);
+            }
+        }
+    }
+    env.set.extend(pool.env.iter().map(|(name, value)| (name.into(), value.into())));
+}
+
+/// What is wrong with a plan, and what to do about it.
+fn wrong_plan(error: &PlanError) -> Failure {
+    let failure = Failure::new(ERROR, error.to_string());
+    match error {
+        PlanError::NoPools => failure.hint("add a [[pool]] with `name` and `command`"),
+        PlanError::PoolTwice(_) => failure.hint("give each pool a name of its own"),
+        PlanError::Pool { .. } | PlanError::Limits(_) => failure,
+    }
+}
+
+/// What keeps a pool's agent from being started, in the words of a bus file.
+fn of_pool(pool: &str, failure: Failure) -> Failure {
+    let hint = failure.hint.map(|hint| match () {
+        // Elsewhere the mode is a flag, and a command stands behind the other words.
+        () if hint.contains("--permissions") => {
+            "choose one with `permissions` in the pool".to_owned()
+        }
+        () if hint.contains("after `--`") => "`switchyard agents list --all` shows those there \
+                                             are; anything else is run by `command`"
+            .to_owned(),
+        () => hint,
+    });
+    Failure::new(ERROR, format!("pool `{pool}`: {}", failure.message)).hinting(hint)
+}
+
+#[cfg(test)]
+mod tests;

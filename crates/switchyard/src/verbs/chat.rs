@@ -1,0 +1,166 @@
+//! `switchyard chat`: a session at the terminal, of the daemon or of this process.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use chat::{ChatError, Start, Wanted};
+use serde_json::{Map, Value, json};
+use sessions::permission::{Mode, Policy};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::agents;
+use crate::bootstrap;
+use crate::cli::chat::ChatArgs;
+use crate::config::Config;
+use crate::daemon::in_process::InsideOptions;
+use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
+use crate::reach::{Daemon, Running};
+use crate::signals::Signals;
+use crate::terminal;
+use crate::terminal::format::members;
+use crate::terminal::spinner::Spinner;
+use crate::worker;
+
+/// Where what was typed is kept.
+const HISTORY: &str = "chat-history";
+
+/// Whether the whole screen is used; the log must not be written there, then.
+pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
+    !args.plain
+        && !terminal::is_dumb()
+        && std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+}
+
+pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    // By itself it would leave the terminal as it is while the chat has it.
+    let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
+    let is_full = is_full_screen(&args);
+    let running = Running::find_for(&config).filter(|_| !args.no_daemon);
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
+    let options =
+        InsideOptions { policy, can_ask: true, is_warm: true, ..InsideOptions::default() };
+    let daemon = Daemon::for_sessions(&config, running, options).await?;
+    let wanted = match wanted(&args, &config, &daemon).await {
+        Ok(wanted) => wanted,
+        Err(failure) => {
+            daemon.end().await;
+            return Err(failure);
+        }
+    };
+    let client = daemon.client().clone();
+    // Which signal ended it.
+    let code = Arc::new(AtomicU8::new(0));
+    let stop = {
+        let code = code.clone();
+        async move {
+            let asked_for = tokio::select! {
+                code = signals.next() => code,
+                _ = quit.recv() => outcome::TERMINATED,
+            };
+            code.store(asked_for, Ordering::Relaxed);
+        }
+    };
+    let left = match is_full {
+        true => chat::full_screen(client, wanted, stop).await,
+        false => {
+            let lines = chat::lines_of_stdin();
+            chat::plain(client, wanted, lines, std::io::stdout(), stop).await
+        }
+    };
+    let spinner = Spinner::start("ending the agent …");
+    daemon.end().await;
+    drop(spinner);
+    let left = match left {
+        // As with any filter whose reader has had enough.
+        Err(ChatError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            return Ok(ExitCode::SUCCESS);
+        }
+        left => left?,
+    };
+    if let Some(id) = left.session.as_ref().filter(|_| is_full) {
+        terminal::say(&format!("session {id}; `switchyard chat -s {id:.10}` goes on with it"));
+    }
+    match (code.load(Ordering::Relaxed), left.limit) {
+        (0, _) if is_full => Ok(ExitCode::SUCCESS),
+        (0, Some(limit)) if left.was_cut_by_denial => Err(Failure::at_limit(limit)),
+        (0, _) => {
+            let of_turn = |stop| outcome::of_turn(stop, left.was_cut_by_denial, left.was_denied);
+            // Whoever was denied something before any turn ended was denied it all the same.
+            let usual = if left.was_denied { outcome::DENIED } else { 0 };
+            Ok(ExitCode::from(left.stop.as_ref().map_or(usual, of_turn)))
+        }
+        (code, _) => Ok(ExitCode::from(code)),
+    }
+}
+
+async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wanted, Failure> {
+    let remark = "no daemon runs: sessions run in this process, and rest when you leave";
+    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
+    bootstrap::make_private_dir(&config.home.state)?;
+    let start = if let Some(named) = &args.session {
+        Start::Session(daemon.find_session(named).await?.id.to_string())
+    } else if args.resume {
+        Start::Continue
+    } else if args.pick {
+        Start::AnySession
+    } else if !args.command.is_empty() {
+        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+        Start::Command(words.collect())
+    } else {
+        match args.name.clone().or_else(|| args.agent.agent.clone()) {
+            Some(agent) => {
+                agents::find(&agent, config)?;
+                Start::Agent(agent)
+            }
+            None => Start::AnyAgent,
+        }
+    };
+    Ok(Wanted {
+        start,
+        cwd,
+        order: order(args)?,
+        env: worker::environment_for_agents(),
+        history: config.home.state.join(HISTORY),
+        has_color: terminal::color_on_stdout(),
+        remark: daemon.is_here().then(|| remark.to_owned()),
+    })
+}
+
+/// What new sessions get, as the API names it.
+fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
+    let mut order = members(&args.wishes.wishes());
+    let more = [
+        ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
+        ("additionalDirectories", Some(json!(args.agent.add_dirs()?))),
+        ("limits", Some(json!(args.limits.limits()))),
+        ("permissions", args.permissions.map(|mode| json!(Mode::from(mode)))),
+    ];
+    order.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Ok(order)
+}
+
+impl From<ChatError> for Failure {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::Daemon(error) => error.into(),
+            ChatError::NothingToContinue(_) => Self::new(NOT_FOUND, error.to_string())
+                .hint("`switchyard chat AGENT` begins a session"),
+            ChatError::WhichAgent(_) => {
+                Self::new(USAGE, error.to_string()).hint("name one: switchyard chat AGENT")
+            }
+            ChatError::NoAgent => Self::new(NOT_FOUND, error.to_string())
+                .hint("`switchyard agents doctor` says what is missing"),
+            ChatError::Terminal(_) => {
+                Self::new(ERROR, error.to_string()).hint("--plain needs no screen")
+            }
+            ChatError::Write(_)
+            | ChatError::CannotOpen(_)
+            | ChatError::Halted(_)
+            | ChatError::Lost(_) => Self::new(ERROR, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! `switchyard config …`.
+
+pub(crate) mod show;

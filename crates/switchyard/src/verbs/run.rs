@@ -1,0 +1,80 @@
+//! `switchyard run`: a session of a daemon is opened and prompted.
+
+mod messages;
+mod opening;
+mod seen;
+mod setting;
+mod turns;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::bootstrap;
+use crate::cli::session::PermissionArgs;
+use crate::cli::{Format, RunArgs};
+use crate::config::Config;
+use crate::daemon::in_process::InsideOptions;
+use crate::outcome::{self, Failure};
+use crate::reach::{Daemon, Running};
+use crate::signals::Signals;
+use crate::terminal;
+use crate::terminal::prompt::{self, Prompt};
+use messages::Messages;
+use turns::{Ended, Turns};
+
+pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let (agent, word) = prompt::split_words(&args)?;
+    // Whether everything that is to be sent along is there.
+    Prompt::new("", &args.attach)?;
+    if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
+        crate::agents::find(agent, &config)?.check(&config)?;
+    }
+    let mut messages = args.stdin.then(Messages::from_stdin);
+    let text = match (&mut messages, word) {
+        (Some(messages), _) => match messages.next().await {
+            Some(text) => text,
+            // Nothing is asked, so nothing is started.
+            None if messages.has_unread() => return Ok(ExitCode::from(outcome::USAGE)),
+            None => return Ok(ExitCode::SUCCESS),
+        },
+        (None, word) => prompt::read_text(word.unwrap_or_default())?,
+    };
+    let prompt = Prompt::new(&text, &args.attach)?;
+    // Only now: until here an interrupt simply ends us, also while stdin is read.
+    let mut signals = Signals::listen()?;
+    let running = Running::find_for(&config).filter(|_| can_be_elsewhere(&args));
+    let policy = bootstrap::policy(&config, &args.permissions)?;
+    let mode_holds = args.permissions.mode().is_some();
+    let options = InsideOptions { policy, mode_holds, can_ask: can_ask(&args), is_warm: false };
+    let daemon = Daemon::for_sessions(&config, running, options).await?;
+    let ended = tokio::select! {
+        opened = opening::open(&daemon, &args, agent) => match opened {
+            Ok(opened) => {
+                let turns = Turns::new(&args, &daemon, opened);
+                turns.take(&prompt, messages, &mut signals).await
+            }
+            Err(failure) => Err(failure),
+        },
+        signal = signals.next() => Ok(Ended::With(signal)),
+    };
+    match ended {
+        // Asked for twice: the keepers end what we leave behind.
+        Ok(Ended::AtOnce(code)) => Ok(ExitCode::from(code)),
+        ended => {
+            daemon.end().await;
+            ended.map(|ended| ExitCode::from(ended.code()))
+        }
+    }
+}
+
+/// Whether a person can answer questions: one who types prompts on stdin cannot.
+fn can_ask(args: &RunArgs) -> bool {
+    args.format == Format::Text && !args.stdin && terminal::can_ask()
+}
+
+/// What is allowed in one run alone is between this process and the agent.
+fn can_be_elsewhere(args: &RunArgs) -> bool {
+    let PermissionArgs { approve_reads, policy, .. } = &args.permissions;
+    let has_mode = args.session.is_some() && args.permissions.mode().is_some();
+    !args.no_daemon && !approve_reads && policy.is_none() && !has_mode
+}

@@ -1,0 +1,121 @@
+//! The session of a run: a new one, or one that was named.
+
+use client::Session;
+use serde_json::{Map, Value, json};
+use sessions::options::Wishes;
+use wire::{Seq, SessionId};
+
+use crate::bootstrap;
+use crate::cli::RunArgs;
+use crate::outcome::Failure;
+use crate::reach::Daemon;
+use crate::session_info::SessionInfo;
+use crate::terminal::format::members;
+use crate::terminal::prompt;
+use crate::terminal::spinner::Spinner;
+use crate::worker;
+use crate::worker::require_a_person;
+
+/// A session, and what is to be done before it is prompted.
+pub(super) struct Opened {
+    pub(super) session: Session,
+    /// What comes after this is shown.
+    pub(super) cursor: Seq,
+    pub(super) is_new: bool,
+    /// Its agent is to be started before anything is set or prompted: what keeps it from that is no
+    /// failed turn.
+    pub(super) is_unstarted: bool,
+    /// As PATCH has them.
+    pub(super) changes: Map<String, Value>,
+}
+
+pub(super) async fn open(
+    daemon: &Daemon,
+    args: &RunArgs,
+    agent: Option<&str>,
+) -> Result<Opened, Failure> {
+    let wishes = args.wishes.wishes();
+    if !wishes.are_modest() {
+        require_a_person("it cannot choose a mode or an option that may allow more")?;
+    }
+    match &args.session {
+        Some(named) => earlier(daemon, args, agent, named, &wishes).await,
+        None => new(daemon, args, agent, &wishes).await,
+    }
+}
+
+async fn earlier(
+    daemon: &Daemon,
+    args: &RunArgs,
+    agent: Option<&str>,
+    named: &str,
+    wishes: &Wishes,
+) -> Result<Opened, Failure> {
+    let info = daemon.find_session(named).await?;
+    check_same(args, agent, &info)?;
+    prompt::tell_outside(&args.attach, &[info.cwd.clone().into()]);
+    let mut changes = members(wishes);
+    let limits = args.limits.limits();
+    if !limits.is_empty() {
+        changes.insert("limits".to_owned(), json!(limits.or(info.limits)));
+    }
+    Ok(Opened {
+        session: daemon.session(info.id),
+        cursor: info.head,
+        is_new: false,
+        is_unstarted: true,
+        changes,
+    })
+}
+
+/// Refuses to go on with a session as another one.
+fn check_same(args: &RunArgs, agent: Option<&str>, info: &SessionInfo) -> Result<(), Failure> {
+    if args.agent.cwd.is_some() {
+        return Err(Failure::usage(format!("the session works in {}", info.cwd))
+            .hint("leave --cwd out, or start a new session"));
+    }
+    match agent.filter(|agent| *agent != info.agent) {
+        None => Ok(()),
+        Some(agent) => Err(Failure::usage(format!(
+            "session {} belongs to agent `{}`, not to `{agent}`",
+            info.id, info.agent
+        ))),
+    }
+}
+
+async fn new(
+    daemon: &Daemon,
+    args: &RunArgs,
+    agent: Option<&str>,
+    wishes: &Wishes,
+) -> Result<Opened, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Made {
+        id: SessionId,
+    }
+    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
+    let add_dirs = args.agent.add_dirs()?;
+    prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
+    // While it is being set the agent may ask something, and only who knows the session can answer.
+    let is_unstarted = !wishes.is_empty() || args.auth.is_some();
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let order = json!({
+        "agent": agent,
+        "command": words.collect::<Vec<_>>(),
+        "cwd": cwd,
+        "additionalDirectories": add_dirs,
+        "env": worker::environment_for_agents(),
+        "limits": args.limits.limits(),
+        // Some agents take it only when they are started.
+        "model": args.wishes.model,
+        "permissions": args.permissions.mode(),
+        "systemPrompt": args.system_prompt,
+        "startsLater": is_unstarted,
+    });
+    let waiting = Spinner::start(format!("starting {} …", agent.unwrap_or("the agent")));
+    let made: Made = daemon.client().post("/v1/sessions", &order).await?;
+    drop(waiting);
+    let session = daemon.session(made.id);
+    let changes = members(wishes);
+    Ok(Opened { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
+}

@@ -1,0 +1,326 @@
+//! The turns of a run, shown as they happen.
+//!
+//! In: a session that is open, the first prompt, and where further ones come from. Out: the log as
+//! it grows, in the format that was asked for, and an exit code. One turn runs at a time; the next
+//! prompt is given when it has ended. A turn that fails does not end a run that has more to ask: its
+//! end is told like any other, and the exit code remembers it.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use client::{Answer, Session};
+use wire::{Event, TurnId};
+
+use super::messages::Messages;
+use super::opening::Opened;
+use super::seen::Seen;
+use crate::cli::{Format, RunArgs};
+use crate::outcome::{self, ERROR, Failure};
+use crate::reach::Daemon;
+use crate::session_info::SessionInfo;
+use crate::signals::Signals;
+use crate::terminal;
+use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::log_view::{LogView, Questions, show};
+use crate::terminal::prompt::Prompt;
+use crate::terminal::questions::Asker;
+use crate::terminal::spinner::Spinner;
+
+/// A session that is prompted, and how its turns are shown.
+pub(super) struct Turns<'a> {
+    pub(super) args: &'a RunArgs,
+    daemon: &'a Daemon,
+    pub(super) opened: Opened,
+    pub(super) view: LogView,
+    pub(super) seen: Seen,
+    /// Asks the person at the terminal, if one is there.
+    asker: Option<Asker>,
+}
+
+/// How a run has ended.
+pub(super) enum Ended {
+    /// With this exit code.
+    With(u8),
+    /// With this exit code, and nothing is waited for.
+    AtOnce(u8),
+}
+
+impl Ended {
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::With(code) | Self::AtOnce(code) => *code,
+        }
+    }
+}
+
+/// What ends a run from outside.
+struct Outside<'a> {
+    signals: &'a mut Signals,
+    /// Until nobody reads our output any more; one for the whole run, because it costs a thread.
+    reader_gone: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// How one turn, or the wait for the next, has come to its end.
+enum Over {
+    /// The turn has ended, with this exit code.
+    Turn(u8),
+    /// There is another prompt.
+    Next(String),
+    /// There are no more prompts.
+    Prompts,
+    /// Whoever read our output has gone.
+    Reader,
+    /// A signal asked for the end, with this exit code.
+    Signal(u8),
+    /// It was asked for twice: nothing is waited for.
+    AtOnce(u8),
+}
+
+impl<'a> Turns<'a> {
+    pub(super) fn new(args: &'a RunArgs, daemon: &'a Daemon, opened: Opened) -> Self {
+        let asker = super::can_ask(args).then(Asker::start);
+        let (show_thinking, usual) = (!args.hide_thinking, TextOptions::reading());
+        let text = TextOptions { show_thinking, show_prompts: false, ..usual };
+        let formatter = Formatter::new(args.format, opened.session.id(), text);
+        let mut formatter = formatter.taking_back();
+        if args.format == Format::Text {
+            formatter.wait_with(Spinner::start("waiting for the agent …"));
+        }
+        let questions = if asker.is_some() { Questions::Here } else { Questions::Elsewhere };
+        let view = LogView::new(&opened.session, opened.cursor, formatter, questions);
+        Self { args, daemon, opened, view, seen: Seen::default(), asker }
+    }
+
+    /// Prompts the session with `first`, and then with what `messages` say.
+    pub(super) async fn take(
+        mut self,
+        first: &Prompt,
+        mut messages: Option<Messages>,
+        signals: &mut Signals,
+    ) -> Result<Ended, Failure> {
+        if let Some(ended) = self.set(signals).await? {
+            return Ok(ended);
+        }
+        let mut turn = self.prompt(first).await?;
+        let mut outside = Outside { signals, reader_gone: Box::pin(terminal::reader_gone()) };
+        // Of the last turn that did not go well.
+        let mut code = 0;
+        let mut hint = None;
+        let over = loop {
+            let over = self.follow(turn, &mut outside).await;
+            let Ok(Over::Turn(of_turn)) = over else { break over };
+            if of_turn != 0 {
+                (code, hint) = (of_turn, Some((self.seen.hint(), self.seen.limit)));
+            }
+            let Some(messages) = &mut messages else { break over };
+            self.end_answer()?;
+            let next = self.next_message(messages, &mut outside).await;
+            let Ok(Over::Next(text)) = next else { break next };
+            self.seen = Seen::default();
+            match self.prompt(&Prompt::new(&text, &[])?).await {
+                Ok(next) => turn = next,
+                Err(failure) => break Err(failure),
+            }
+        };
+        if let Ok(Over::AtOnce(code)) = over {
+            self.name_session();
+            return Ok(Ended::AtOnce(code));
+        }
+        if let Ok(Over::Reader) = over {
+            let _ = self.session().cancel(Some("reader gone")).await;
+        }
+        self.daemon.let_go().await;
+        let rest = self.show_rest(turn).await;
+        let over = over?;
+        match rest {
+            Ok(SessionInfo { halted: Some(why), .. }) => return Err(halted(why)),
+            // A daemon that has ended was there until the turn had.
+            Err(failure) if self.daemon.is_here() => return Err(failure),
+            _ => {}
+        }
+        if messages.is_none() {
+            self.end_answer()?;
+        }
+        let code = match over {
+            // As with any filter whose reader has had enough.
+            Over::Reader => 0,
+            Over::Signal(code) | Over::AtOnce(code) => code,
+            _ if code == 0 && messages.is_some_and(|messages| messages.has_unread()) => {
+                outcome::USAGE
+            }
+            _ => code,
+        };
+        self.name_session();
+        match hint.filter(|_| code == outcome::DENIED) {
+            Some((_, Some(limit))) => return Err(Failure::at_limit(limit)),
+            Some((hint, None)) if self.args.format == Format::Text => {
+                terminal::say(&format!("hint: {hint}"));
+            }
+            _ => {}
+        }
+        Ok(Ended::With(code))
+    }
+
+    fn session(&self) -> &Session {
+        &self.opened.session
+    }
+
+    async fn prompt(&self, prompt: &Prompt) -> Result<TurnId, Failure> {
+        let mut attachments = Vec::new();
+        for path in &prompt.media {
+            let bytes = std::fs::read(path).map_err(|error| {
+                Failure::usage(format!("cannot attach {}: {error}", path.display()))
+            })?;
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            attachments.push(self.session().attach(&name, bytes).await?);
+        }
+        Ok(self.session().prompt(&prompt.blocks, &attachments).await?)
+    }
+
+    /// Shows a turn until it has ended.
+    async fn follow(&mut self, turn: TurnId, outside: &mut Outside<'_>) -> Result<Over, Failure> {
+        // A signal, or the time that a turn may take.
+        let mut signal = None;
+        let mut is_late = false;
+        let timeout = sleep_or_never(self.args.timeout);
+        tokio::pin!(timeout);
+        let gone = self.daemon.gone();
+        tokio::pin!(gone);
+        while self.seen.end.is_none() {
+            tokio::select! {
+                events = self.view.next() => {
+                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    if let Some(why) = self.view.halted.take() {
+                        return Err(halted(why));
+                    }
+                    for event in &events {
+                        // What stands behind the end of our turn is not ours to answer.
+                        if self.seen.end.is_none() {
+                            self.consider(event);
+                        }
+                        self.seen.look(event, turn);
+                    }
+                }
+                code = outside.signals.next() => {
+                    if signal.is_some() || is_late {
+                        return Ok(Over::AtOnce(code));
+                    }
+                    signal = Some(code);
+                    if self.asker.is_some() {
+                        terminal::say("\ncancelling; Ctrl-C again ends at once");
+                    }
+                    self.cancel_soon("signal");
+                }
+                () = &mut timeout, if signal.is_none() && !is_late => {
+                    is_late = true;
+                    self.cancel_soon("timeout");
+                }
+                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = &mut gone => return Err(gone_failure()),
+            }
+        }
+        Ok(match signal {
+            Some(code) => Over::Signal(code),
+            None if is_late => Over::Turn(outcome::TIMEOUT),
+            None => Over::Turn(self.seen.exit_code()),
+        })
+    }
+
+    /// Waits for the next prompt, and shows what happens in the session meanwhile.
+    async fn next_message(
+        &mut self,
+        messages: &mut Messages,
+        outside: &mut Outside<'_>,
+    ) -> Result<Over, Failure> {
+        loop {
+            tokio::select! {
+                biased;
+                code = outside.signals.next() => return Ok(Over::Signal(code)),
+                text = messages.next() => return Ok(text.map_or(Over::Prompts, Over::Next)),
+                events = self.view.next() => {
+                    let Some(events) = events? else { return Ok(Over::Reader) };
+                    if let Some(why) = self.view.halted.take() {
+                        return Err(halted(why));
+                    }
+                    for event in &events {
+                        self.consider(event);
+                    }
+                }
+                () = &mut outside.reader_gone => return Ok(Over::Reader),
+                () = self.daemon.gone() => return Err(gone_failure()),
+            }
+        }
+    }
+
+    /// Shows what the agent still had to say, and what is logged but not shown yet.
+    async fn show_rest(&mut self, turn: TurnId) -> Result<SessionInfo, Failure> {
+        let now: SessionInfo = self.session().get().await?;
+        let seen = &mut self.seen;
+        tokio::select! {
+            shown = self.view.show_rest(now.head, |event| seen.look(event, turn)) => {
+                shown.map(|_| now)
+            }
+            () = self.daemon.gone() => Err(gone_failure()),
+        }
+    }
+
+    /// Where stdout has nothing but answers, each ends its line, and why there is none is said
+    /// elsewhere.
+    fn end_answer(&mut self) -> Result<(), Failure> {
+        if self.args.format == Format::Quiet {
+            self.view.formatter.end_line();
+            show(&mut self.view.formatter)?;
+            self.seen.tell_failure();
+        }
+        Ok(())
+    }
+
+    /// Has a question answered: by the person who is there, or with no.
+    pub(super) fn consider(&mut self, event: &Event) {
+        if let Some(asker) = &self.asker {
+            return asker.consider(event, self.session());
+        }
+        let Some(asked) = event.asked_person() else { return };
+        if self.daemon.is_here() && asked.limit.is_none() {
+            // The session rejects by itself what its agent asks nobody.
+            return;
+        }
+        self.seen.limit = asked.limit.or(self.seen.limit.take());
+        let session = self.session().clone();
+        // One that somebody else has answered needs no answer.
+        task::spawn(async move { session.answer(asked.id, &Answer::Unattended).await.is_ok() });
+    }
+
+    /// Asks the running turn to stop; does not wait for it.
+    fn cancel_soon(&self, reason: &'static str) {
+        let session = self.session().clone();
+        task::spawn(async move { session.cancel(Some(reason)).await.is_ok() });
+    }
+
+    /// Tells a person how to go on with the session.
+    fn name_session(&self) {
+        if self.args.format == Format::Text && terminal::can_ask() {
+            terminal::say(&format!("session {}", self.session().id()));
+        }
+    }
+}
+
+/// The session could not go on.
+fn halted(why: String) -> Failure {
+    let hint = match why.contains("has reached its limit") {
+        true => "start a new session, or raise store.max_session_bytes",
+        false => "everything shown so far is in the log",
+    };
+    Failure::new(ERROR, why).hint(hint)
+}
+
+fn gone_failure() -> Failure {
+    Failure::new(ERROR, "the daemon has ended").hint("everything shown so far is in the log")
+}
+
+async fn sleep_or_never(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,274 @@
+//! `switchyard sessions …` and `switchyard cancel`.
+
+pub(crate) mod audit;
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use client::{Client, encoded};
+use projection::command_line;
+use serde_json::Value;
+use wire::Seq;
+
+use crate::bootstrap;
+use crate::cli::{Format, SessionsVerb};
+use crate::config::Config;
+use crate::daemon::in_process;
+use crate::outcome::Failure;
+use crate::reach::Daemon;
+use crate::session_info::{SessionInfo, shown, timestamp};
+use crate::terminal;
+use crate::terminal::format::{self, Formatter, TextOptions, print};
+use crate::terminal::log_view::{LogView, Questions, read_all};
+use crate::terminal::spinner::Spinner;
+use crate::worker::require_a_person;
+
+pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
+        require_a_person("what sessions have said and decided is for people to delete")?;
+    }
+    let daemon = Daemon::for_the_log(&config)?;
+    let daemon = &daemon;
+    let done = match verb {
+        SessionsVerb::List { agent, cwd, limit, json } => {
+            list(daemon, agent, cwd.as_deref(), limit, json).await
+        }
+        SessionsVerb::Show { session, json, all } => show(daemon, &session, json, all).await,
+        SessionsVerb::Watch { session, after, format } => {
+            watch(daemon, &session, Seq(after), format).await
+        }
+        SessionsVerb::Export { session, format, output } => {
+            export(daemon, &session, format, output.as_deref()).await
+        }
+        SessionsVerb::Audit(args) => audit::audit(daemon, &args).await,
+        SessionsVerb::Delete { sessions, yes } => delete(daemon, &sessions, yes).await,
+        SessionsVerb::Prune { older_than, keep, yes } => {
+            prune(daemon.client(), older_than, keep, yes).await
+        }
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+async fn list(
+    daemon: &Daemon,
+    agent: Option<String>,
+    cwd: Option<&Path>,
+    limit: usize,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let mut query = String::new();
+    query.extend(agent.map(|agent| format!("&agent={}", encoded(&agent))));
+    let cwd = cwd.map(|cwd| bootstrap::working_directory(Some(cwd))).transpose()?;
+    query.extend(cwd.map(|cwd| format!("&cwd={}", encoded(&cwd.to_string_lossy()))));
+    let sessions = SessionInfo::list(daemon.client(), &query, limit).await?;
+    if as_json {
+        let all = sessions.iter().map(SessionInfo::to_json).collect();
+        return print(&format!("{:#}\n", Value::Array(all)));
+    }
+    if sessions.is_empty() {
+        terminal::say("no sessions yet; `switchyard run demo \"say hello\"` makes one");
+        return Ok(());
+    }
+    let line = |session: &SessionInfo| {
+        format!(
+            "{:.10}  {:<15} {:<10} {:>8}  {}\n",
+            session.id.as_str(),
+            session.status_word(),
+            shown(&session.agent),
+            session.age(),
+            session.shown_title()
+        )
+    };
+    print(&sessions.iter().map(line).collect::<String>())
+}
+
+async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
+    let info = daemon.find_session(named).await?;
+    if as_json {
+        return print(&format!("{:#}\n", info.to_json()));
+    }
+    let words = command_line(info.command.iter().map(String::as_str));
+    let command = match words.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", shown(&words)),
+    };
+    let text = format!(
+        "session   {}\nagent     {}{}\ncwd       {}\nstatus    {}\nevents    {}\nupdated   {}\n",
+        info.id,
+        shown(&info.agent),
+        command,
+        shown(&info.cwd),
+        info.status_word(),
+        info.head.0,
+        timestamp(info.updated),
+    );
+    let title = info.title.as_deref().map(|title| format!("title     {}\n", shown(title)));
+    print(&format!("{text}{}\n", title.unwrap_or_default()))?;
+    let options = TextOptions { show_thinking: all, verbose: all, ..TextOptions::reading() };
+    let formatter = Formatter::new(Format::Text, info.id, options);
+    write_log(daemon, &info, formatter, print).await
+}
+
+/// Writes a session's whole log as it is now.
+async fn write_log(
+    daemon: &Daemon,
+    info: &SessionInfo,
+    mut formatter: Formatter,
+    mut write: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let session = daemon.session(info.id);
+    read_all(&session, info.head, |event| {
+        formatter.add(event);
+        write(&formatter.take())
+    })
+    .await
+}
+
+async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
+    let info = daemon.find_session(named).await?;
+    let formatter = Formatter::new(format, info.id, TextOptions::reading());
+    let session = daemon.session(info.id);
+    let mut view = LogView::new(&session, after, formatter, Questions::Elsewhere);
+    let following = async {
+        while view.next().await?.is_some() {
+            if let Some(why) = view.halted.take() {
+                terminal::say(&format!("the session could not go on: {}", shown(&why)));
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        followed = following => followed,
+        // Being interrupted is how watching ends.
+        _ = tokio::signal::ctrl_c() => Ok(()),
+        () = terminal::reader_gone() => Ok(()),
+    }
+}
+
+async fn export(
+    daemon: &Daemon,
+    named: &str,
+    format: Format,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let info = daemon.find_session(named).await?;
+    let usual = TextOptions::reading();
+    let options = TextOptions { color: output.is_none() && usual.color, ..usual };
+    let formatter = Formatter::new(format, info.id, options);
+    let mut output = Output::open(output)?;
+    let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
+    write_log(daemon, &info, formatter, |text| output.write(text)).await?;
+    output.finish()
+}
+
+/// Where something long is written: stdout, or a file for us alone, because a log holds whatever
+/// secrets were said or read.
+pub(crate) struct Output<'a>(Option<(&'a Path, BufWriter<File>)>);
+
+impl<'a> Output<'a> {
+    pub(crate) fn open(path: Option<&'a Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self(None)) };
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+        Ok(Self(Some((path, BufWriter::new(file.with_context(|| cannot_write(path))?)))))
+    }
+
+    fn path(&self) -> Option<std::path::Display<'_>> {
+        self.0.as_ref().map(|(path, _)| path.display())
+    }
+
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let Some((path, file)) = &mut self.0 else { return format::print(text) };
+        Ok(file.write_all(text.as_bytes()).with_context(|| cannot_write(path))?)
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Some((path, mut file)) = self.0 else { return Ok(()) };
+        let written = file.flush().and_then(|()| file.get_ref().sync_all());
+        Ok(written.with_context(|| cannot_write(path))?)
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Failure> {
+    let mut sessions = Vec::new();
+    for name in named {
+        sessions.push(daemon.find_session(name).await?);
+    }
+    let line = |session: &SessionInfo| format!("  {}  {}", session.id, session.shown_title());
+    let titles: Vec<String> = sessions.iter().map(line).collect();
+    confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), yes)?;
+    let spinner = Spinner::start("deleting …");
+    for SessionInfo { id, .. } in sessions {
+        daemon.session(id).delete().await?;
+        spinner.aside(|| terminal::say(&format!("deleted {id}")));
+    }
+    Ok(())
+}
+
+async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Result<(), Failure> {
+    confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
+    let before = bootstrap::days_ago(older_than);
+    let spinner = Spinner::start("deleting …");
+    let all = SessionInfo::list(client, "", usize::MAX).await?;
+    let is_old = |session: &&SessionInfo| session.updated < before && !session.is_running();
+    let mut n_deleted = 0;
+    for session in all.iter().skip(keep).filter(is_old) {
+        match client.session(session.id).delete().await {
+            Ok(()) => n_deleted += 1,
+            // Somebody uses it, or was faster.
+            Err(error) if matches!(error.status(), Some(404 | 409)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        spinner.tell(format!("deleting … {n_deleted}"));
+    }
+    drop(spinner);
+    terminal::say(&format!("deleted {n_deleted} sessions"));
+    Ok(())
+}
+
+pub(crate) async fn cancel(named: &str, config: Arc<Config>) -> Result<ExitCode, Failure> {
+    let daemon = Daemon::for_the_log(&config)?;
+    let before = daemon.find_session(named).await?;
+    let _spinner = Spinner::start("stopping the turn …");
+    let session = daemon.session(before.id);
+    if let Err(error) = session.cancel(None).await {
+        let pid = error.refusal().and_then(|refusal| refusal.process).ok_or(error)?;
+        let other = Client::at(in_process::socket_of(&config.home.run, pid));
+        if let Err(error) = other.session(before.id).cancel(None).await {
+            // A process that ends with its turn may be gone before it could answer.
+            let now: SessionInfo = session.get().await?;
+            if now.is_running() {
+                let why = format!("process {pid} has the session, but cannot be asked: {error}");
+                return Err(Failure::new(crate::outcome::ERROR, why));
+            }
+        }
+    }
+    let state = if before.is_running() { "idle now" } else { "not running" };
+    terminal::say(&format!("session {} is {state}", before.id));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !terminal::can_ask() {
+        return Err(Failure::usage("nobody is there to confirm").hint("add --yes"));
+    }
+    let _ = write!(std::io::stderr(), "{question} [y/N] ");
+    let mut line = String::new();
+    let _ = std::io::stdin().read_line(&mut line);
+    match line.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::new(1, "nothing was deleted")),
+    }
+}

@@ -1,0 +1,120 @@
+//! `switchyard sessions audit`: who allowed what, when and by which rule.
+
+use client::encoded;
+use projection::sanitize_line;
+use serde::Deserialize;
+use sessions::audit::{self, Row};
+use sessions::mint;
+use wire::{Json, Millis};
+
+use crate::bootstrap;
+use crate::cli::{AuditArgs, AuditFormat, parse_duration};
+use crate::outcome::Failure;
+use crate::reach::Daemon;
+use crate::terminal;
+use crate::verbs::sessions::Output;
+
+pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
+    let mut query = "limit=1000".to_owned();
+    let session = match &args.session {
+        Some(named) => Some(daemon.find_session(named).await?.id),
+        None => None,
+    };
+    query.extend(args.since.map(|since| format!("&since={}", since.0)));
+    query.extend(args.until.map(|until| format!("&until={}", until.0)));
+    query.extend(session.map(|session| format!("&session={session}")));
+    let mut output = Output::open(args.output.as_deref())?;
+    write_all(daemon, &query, args.format, &mut output).await?;
+    output.finish()
+}
+
+/// Writes page by page: an audit of years must not be held in memory.
+async fn write_all(
+    daemon: &Daemon,
+    query: &str,
+    format: AuditFormat,
+    output: &mut Output<'_>,
+) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        rows: Vec<Row>,
+        next_cursor: Option<String>,
+    }
+    if format == AuditFormat::Csv {
+        output.write(&audit::csv_header())?;
+    }
+    let (mut n_rows, mut cursor) = (0, String::new());
+    loop {
+        let page: Page = daemon.client().get(&format!("/v1/audit?{query}{cursor}")).await?;
+        n_rows += page.rows.len();
+        let show = |row: &Row| match format {
+            AuditFormat::Text => text_line(row),
+            AuditFormat::Json => format!("{}\n", Json::of(row).as_str()),
+            AuditFormat::Csv => row.to_csv(),
+        };
+        let text: String = page.rows.iter().map(show).collect();
+        output.write(&text)?;
+        let Some(next) = page.next_cursor else { break };
+        cursor = format!("&cursor={}", encoded(&next));
+    }
+    if n_rows == 0 && format == AuditFormat::Text {
+        terminal::say("nothing was decided in that time");
+    }
+    Ok(())
+}
+
+fn text_line(row: &Row) -> String {
+    const MAX_CHARS: usize = 100;
+    let shown = |text: &str| sanitize_line(text, MAX_CHARS);
+    if row.is_damaged {
+        return format!(
+            "{}  {:.10}  damaged: event {} cannot be read\n",
+            row.time, row.session, row.seq
+        );
+    }
+    let verdict = if row.allowed { "allowed" } else { "denied" };
+    let about = match &row.command {
+        Some(command) if !row.title.contains(command) => format!("{}: {command}", row.title),
+        _ => row.title.clone(),
+    };
+    let by = match (&row.detail, &row.rule_file, row.rule_index) {
+        (Some(detail), Some(file), Some(index)) => format!("{} {detail} ({file} #{index})", row.by),
+        (Some(detail), ..) => format!("{} {detail}", row.by),
+        (None, ..) => row.by.clone(),
+    };
+    let waited = row.waited_ms.map(|ms| format!(", after {}.{} s", ms / 1000, ms % 1000 / 100));
+    format!(
+        "{}  {:.10}  {:<10} {verdict:<7}  {}  by {}{}\n",
+        row.time,
+        row.session,
+        shown(&row.agent),
+        shown(&about),
+        shown(&by),
+        waited.unwrap_or_default()
+    )
+}
+
+/// A time, the beginning of a day here, or how long ago.
+pub(crate) fn parse_time(text: &str) -> Result<Millis, String> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Ok(Millis(time.as_millisecond()));
+    }
+    if let Ok(day) = text.parse::<jiff::civil::Date>() {
+        let start =
+            day.to_zoned(jiff::tz::TimeZone::system()).map_err(|error| error.to_string())?;
+        return Ok(Millis(start.timestamp().as_millisecond()));
+    }
+    let ago = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
+        Some(days) => return Ok(bootstrap::days_ago(days)),
+        None => parse_duration(text).map_err(|_| {
+            format!("`{text}` is no time: give 2026-11-03T09:00:00Z, 2026-11-03, 90m or 7d")
+        })?,
+    };
+    let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    Ok(Millis(mint::now().0.saturating_sub(ago)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! `switchyard token …`: who may talk to the daemon. Works with and without one running.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::json;
+use server::principal::Role;
+use server::tokens::{NewToken, Tokens};
+
+use crate::cli::daemon::{NewTokenArgs, RoleName, TokenVerb};
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+use crate::reach::Running;
+use crate::terminal;
+use crate::terminal::format::print;
+use crate::worker::require_a_person;
+
+/// A daemon that is not stuck has answered long before.
+const LOOKS_WITHIN: Duration = Duration::from_secs(5);
+
+pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
+    require_a_person("it can let nobody in; tokens are for people to make and to see")?;
+    if matches!(verb, TokenVerb::Login) {
+        return log_in(&config).await;
+    }
+    let tokens = Tokens::open(&config.home.state)?;
+    // There is a home now, if there was none.
+    config.home.note();
+    let bad = |error: server::tokens::TokensError| Failure::usage(error.to_string());
+    match verb {
+        TokenVerb::Show => {
+            let token = tokens.admin_token().context("cannot read the token")?;
+            print(&format!("{token}\n"))?;
+        }
+        TokenVerb::Add(args) => {
+            let token = tokens.add(wanted(&args)?).map_err(bad)?;
+            print(&format!("{token}\n"))?;
+            if terminal::can_ask() {
+                terminal::say("this is the only time that it is shown");
+            }
+        }
+        TokenVerb::List { json: true } => {
+            print(&format!("{:#}\n", json!(tokens.list())))?;
+        }
+        TokenVerb::List { json: false } => {
+            let mut text = String::new();
+            for token in tokens.list() {
+                let until = match token.expires {
+                    _ if token.is_expired => "expired".to_owned(),
+                    Some(expires) => format!("until {expires}"),
+                    None => String::new(),
+                };
+                let own = if token.own_sessions { "own sessions" } else { "" };
+                let line = format!("{:<24} {:<9} {own:<13} {until}", token.name, token.role);
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+            print(&text)?;
+        }
+        TokenVerb::Revoke { name } => {
+            tokens.revoke(&name).map_err(bad)?;
+            tell_daemon(&config).await;
+        }
+        TokenVerb::Rotate { name } => {
+            let token = tokens.rotate(&name).map_err(bad)?;
+            tell_daemon(&config).await;
+            print(&format!("{token}\n"))?;
+        }
+        TokenVerb::Login => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has a running daemon look at the tokens before we are done, so that what was revoked is of no
+/// use from then on. One that does not answer looks by itself within the second.
+async fn tell_daemon(config: &Config) {
+    if let Some(daemon) = Running::find(config) {
+        let client = daemon.client();
+        let looking = client.get::<serde_json::Value>("/v1/tokens");
+        let _ = tokio::time::timeout(LOOKS_WITHIN, looking).await;
+    }
+}
+
+fn wanted(args: &NewTokenArgs) -> Result<NewToken, Failure> {
+    let expires = match args.expires {
+        None => None,
+        Some(life) => {
+            let until = jiff::Timestamp::now().checked_add(life);
+            Some(until.map_err(|error| Failure::usage(error.to_string()))?)
+        }
+    };
+    let role = match args.role {
+        RoleName::Observer => Role::Observer,
+        RoleName::Operator => Role::Operator,
+        RoleName::Admin => Role::Admin,
+    };
+    Ok(NewToken { name: args.name.clone(), role, expires, own_sessions: args.own_sessions })
+}
+
+async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
+    #[derive(Deserialize)]
+    struct Link {
+        link: String,
+        // An older daemon tells none.
+        #[serde(default)]
+        elsewhere: Vec<String>,
+    }
+    let daemon = Running::find(config).ok_or_else(no_daemon)?;
+    let link: Link = daemon.client().post("/v1/login-link", &json!({})).await?;
+    print(&format!("{}\n", link.link))?;
+    for other in &link.elsewhere {
+        print(&format!("from other devices: {other}\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn no_daemon() -> Failure {
+    Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
+}

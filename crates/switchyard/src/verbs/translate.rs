@@ -1,0 +1,282 @@
+//! `switchyard translate`: what a CLI printed, in another vocabulary. No process, no log.
+
+use std::io::Read as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use runtimes::dialect::{DialectName, Ending, Exit, Reader, Said};
+use serde_json::{Value, json};
+use sessions::mint;
+use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
+use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
+
+use crate::cli::{Format, TranslateArgs, Vocabulary};
+use crate::outcome::{ERROR, Failure};
+use crate::terminal::format::{Formatter, TextOptions};
+
+const ACP: &str = "acp";
+const READ_BYTES: usize = 64 << 10;
+/// What the conversation is called in ACP's messages.
+const SESSION: &str = "translated";
+
+pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
+    let mut writer = Writer::new(args.to);
+    let mut stdin = std::io::stdin().lock();
+    let mut chunk = vec![0; READ_BYTES];
+    let mut input = Input::new(&args.dialect)?;
+    loop {
+        let n = stdin.read(&mut chunk).context("cannot read stdin")?;
+        let said = match chunk.get(..n) {
+            Some(bytes) if !bytes.is_empty() => input.feed(bytes),
+            _ => break,
+        };
+        writer.write_all(said)?;
+    }
+    writer.write_all(input.finish())?;
+    Ok(if writer.has_failed { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
+}
+
+/// The stdout of a CLI, or of an ACP agent.
+enum Input {
+    Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: Reader, exit: Exit },
+    Acp(wire::LineSplitter),
+}
+
+/// What is to be shown.
+enum Item {
+    Said(Box<Said>),
+    /// An ACP message as it came.
+    Message(Message),
+}
+
+impl Item {
+    fn said(said: Said) -> Self {
+        Self::Said(Box::new(said))
+    }
+}
+
+impl Input {
+    fn new(name: &str) -> Result<Self, Failure> {
+        let max = wire::limits::WORKER_LINE_BYTES;
+        if name == ACP {
+            return Ok(Self::Acp(wire::LineSplitter::new(max)));
+        }
+        let Some(name) = DialectName::of(name) else {
+            let known: Vec<&str> =
+                DialectName::ALL.iter().map(|dialect| dialect.name()).chain([ACP]).collect();
+            return Err(Failure::usage(format!("there is no dialect `{name}`"))
+                .hint(format!("there is: {}", known.join(", "))));
+        };
+        // How the process ended is not known. An answer that is only printed has no other end than
+        // that, and it is all here.
+        let code = (name == DialectName::Plain).then_some(0);
+        let exit = Exit { code, ..Exit::default() };
+        Ok(Self::Dialect { dialect: name.start(), reader: Reader::new(name, max), exit })
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
+        match self {
+            Self::Dialect { dialect, reader, .. } => {
+                let mut out = Vec::new();
+                reader.feed(bytes, &mut **dialect, &mut out);
+                out.into_iter().map(Item::said).collect()
+            }
+            Self::Acp(lines) => {
+                lines.feed(bytes);
+                std::iter::from_fn(|| lines.next_line()).map(acp_item).collect()
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Vec<Item> {
+        match self {
+            Self::Dialect { dialect, reader, exit } => {
+                let mut out = Vec::new();
+                reader.finish(exit, &mut **dialect, &mut out);
+                out.into_iter().map(Item::said).collect()
+            }
+            Self::Acp(lines) => lines.finish().map(acp_item).into_iter().collect(),
+        }
+    }
+}
+
+fn acp_item(line: Result<bytes::Bytes, wire::LineError>) -> Item {
+    let line = match line {
+        Ok(line) => line,
+        Err(error) => return Item::said(Said::Raw(error.to_string())),
+    };
+    let text = String::from_utf8_lossy(&line).into_owned();
+    Message::parse(line).map_or_else(|_| Item::said(Said::Raw(text)), Item::Message)
+}
+
+struct Writer {
+    /// `None`: ACP's own messages.
+    formatter: Option<Formatter>,
+    turn: TurnId,
+    n_events: u64,
+    n_turns: u64,
+    is_running: bool,
+    has_failed: bool,
+}
+
+impl Writer {
+    fn new(to: Vocabulary) -> Self {
+        let format = match to {
+            Vocabulary::Acp => None,
+            Vocabulary::Ui => Some(Format::Ui),
+            Vocabulary::Envelopes => Some(Format::Envelopes),
+            Vocabulary::Text => Some(Format::Text),
+            Vocabulary::Json => Some(Format::Json),
+        };
+        let text = TextOptions { show_prompts: false, ..TextOptions::reading() };
+        Self {
+            formatter: format.map(|format| Formatter::new(format, mint::session_id(), text)),
+            turn: mint::turn_id(),
+            n_events: 0,
+            n_turns: 0,
+            is_running: false,
+            has_failed: false,
+        }
+    }
+
+    fn write_all(&mut self, items: Vec<Item>) -> Result<(), Failure> {
+        let mut out = String::new();
+        for item in items {
+            match item {
+                Item::Said(said) => self.said(*said, &mut out),
+                Item::Message(message) => self.message(&message, &mut out),
+            }
+        }
+        crate::terminal::format::print(&out)
+    }
+
+    fn said(&mut self, said: Said, out: &mut String) {
+        match said {
+            Said::Update(update) => {
+                let params = json!({ "sessionId": SESSION, "update": update });
+                self.update(&params, out);
+            }
+            Said::Raw(line) => {
+                let params = json!({ "sessionId": SESSION, "line": line });
+                self.notified("_switchyard/raw", params, out);
+            }
+            Said::Session(id) => {
+                self.notified("_switchyard/session", json!({ "resumeId": id }), out);
+            }
+            Said::Ask(ask) => {
+                let request = json!({
+                    "sessionId": SESSION, "toolCall": ask.call, "options": ask.options,
+                });
+                self.asked(&request, out);
+            }
+            Said::TurnEnded(end) => match end.ending {
+                Ending::Stopped(reason) => {
+                    let mut result = json!({ "stopReason": reason });
+                    if let Some(usage) = end.usage {
+                        result["usage"] = json!(usage);
+                    }
+                    self.ended(&Json::of(&result), None, out);
+                }
+                Ending::Failed(failure) => {
+                    let error = json!({
+                        "category": failure.category,
+                        "message": failure.message,
+                        "remedy": failure.remedy,
+                    });
+                    let ended = json!({ "stopReason": "error", "error": error });
+                    self.ended(&Json::of(&ended), Some(&error), out);
+                }
+            },
+            // Only between us and the CLI.
+            Said::Opened(_) | Said::Lost(_) | Said::Withdrawn(_) | Said::Write(_) => {}
+        }
+    }
+
+    fn message(&mut self, message: &Message, out: &mut String) {
+        let params: Value = message.body_json().read().unwrap_or_default();
+        match (message.kind(), message.method()) {
+            (MessageKind::Notification, "session/update") => {
+                self.update(&params, out);
+            }
+            (MessageKind::Notification, method) => self.notified(method, params, out),
+            (MessageKind::Request, "session/request_permission") => self.asked(&params, out),
+            (MessageKind::Request, method) => self.notified(method, params, out),
+            _ if params["stopReason"].is_string() => self.ended(&Json::of(&params), None, out),
+            _ => self.notified("_switchyard/raw", json!({ "message": params }), out),
+        }
+    }
+
+    fn asked(&mut self, request: &Value, out: &mut String) {
+        if self.formatter.is_some() {
+            let request = Json::of(request);
+            let (request_id, request) = (CallId::MIN, request.as_raw());
+            let asked = PermissionRequested { request_id, ask: true, limit: None, request };
+            return self.own(asked, out);
+        }
+        let id = RpcId::number(self.n_events);
+        let request = Json::of(request);
+        out.push_str(&wire::request_line(&id, "session/request_permission", request.as_str()));
+    }
+
+    fn notified(&mut self, method: &str, params: Value, out: &mut String) {
+        match self.formatter {
+            Some(_) => {
+                let params = Json::of(&params);
+                let (method, params) = (method.to_owned(), params.as_raw());
+                self.own(AgentNotification { method, params }, out);
+            }
+            None => out.push_str(&wire::notification_line(method, Json::of(&params).as_str())),
+        }
+    }
+
+    /// `result` has the members of a `turn_ended`.
+    fn ended(&mut self, result: &Json, error: Option<&Value>, out: &mut String) {
+        self.has_failed |= error.is_some();
+        self.n_turns += 1;
+        if self.formatter.is_some() {
+            self.own(result.read::<TurnEnded<'_>>().unwrap_or_default(), out);
+            (self.is_running, self.turn) = (false, mint::turn_id());
+            return;
+        }
+        let id = RpcId::number(self.n_turns);
+        out.push_str(&match error {
+            None => wire::result_line(&id, result.as_str()),
+            Some(error) => {
+                let message = error["message"].as_str().unwrap_or_default();
+                let error = wire::RpcError::new(wire::codes::INTERNAL, message).with_data(error);
+                wire::error_line(&id, &error)
+            }
+        });
+    }
+
+    fn update(&mut self, params: &Value, out: &mut String) {
+        let payload = Json::of(params);
+        if self.formatter.is_none() {
+            out.push_str(&wire::notification_line("session/update", payload.as_str()));
+            return;
+        }
+        let name = params["update"]["sessionUpdate"].as_str().unwrap_or_default();
+        self.add(Kind::update(name), payload, out);
+    }
+
+    fn own<'a>(&mut self, own: impl Into<Own<'a>>, out: &mut String) {
+        let own = own.into();
+        self.add(own.kind(), own.to_payload(), out);
+    }
+
+    fn add(&mut self, kind: Kind, payload: Json, out: &mut String) {
+        if !std::mem::replace(&mut self.is_running, true) {
+            self.own(TurnStarted {}, out);
+        }
+        let Some(formatter) = &mut self.formatter else { return };
+        self.n_events += 1;
+        formatter.add(&Event {
+            seq: Seq(self.n_events),
+            at: mint::now(),
+            turn: Some(self.turn),
+            kind,
+            payload,
+        });
+        out.push_str(&formatter.take());
+    }
+}
