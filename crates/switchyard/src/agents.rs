@@ -12,9 +12,10 @@ use anyhow::Context as _;
 use runtimes::catalogue::{Catalogue, Inside, Own, OwnError};
 use runtimes::definition::Definition;
 use runtimes::detect::{Diagnosis, Found, Options, Reason, Run, detect_one};
+use runtimes::scratch::Scratch;
 
-use crate::bootstrap;
 use crate::config::Config;
+use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
 /// What a name stands for.
@@ -141,10 +142,10 @@ pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");
     launch.cgroups = config.file.workers.cgroups;
     let cache = config.home.state.join("cache");
-    match bootstrap::make_private_dir(&cache) {
+    match make_private_dir(&cache) {
         Ok(()) => {
-            launch.records_dir = Some(bootstrap::records_dir(config));
-            let scratch = bootstrap::scratch(config);
+            launch.records_dir = Some(config.home.workers());
+            let scratch = Scratch::below(config.home.scratch());
             scratch.sweep();
             Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
         }

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -22,10 +21,9 @@ use sessions::permission::{Mode, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
-use crate::cli::{ConfigVerb, parse_duration};
 use crate::home::Home;
 use crate::logging::LogTable;
-use crate::outcome::Failure;
+use crate::time::parse_duration;
 use crate::traces::TracesTable;
 
 /// No conversation fits into less.
@@ -51,9 +49,9 @@ pub(crate) struct File {
     pub(crate) workers: Workers,
     pub(crate) log: LogTable,
     pub(crate) traces: TracesTable,
-    pub(crate) serve: crate::config::serve::Serve,
-    pub(crate) warm: crate::config::serve::Warm,
-    pub(crate) open_design: crate::config::serve::OpenDesign,
+    pub(crate) serve: serve::Serve,
+    pub(crate) warm: serve::Warm,
+    pub(crate) open_design: serve::OpenDesign,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) native: agent::native::config::Config,
     pub(crate) agents: BTreeMap<String, Own>,
@@ -290,35 +288,4 @@ fn set<T>(slot: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *slot = value;
     }
-}
-
-pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, Failure> {
-    let text = match verb {
-        ConfigVerb::Path => {
-            let Home { config, state, run } = &config.home;
-            format!(
-                "configuration  {}\nlog            {}\nrun            {}\n",
-                config.display(),
-                state.join("switchyard.db").display(),
-                run.display()
-            )
-        }
-        ConfigVerb::Show => crate::verbs::config::show::show(config),
-        ConfigVerb::Check => {
-            if let Some(file) = config.rules_file() {
-                file.load().map_err(anyhow::Error::from)?;
-            }
-            crate::daemon::webhook::checked(config)?;
-            crate::agents::catalogue(config)?;
-            crate::agents::native::check(config)?;
-            match config.home.config.exists() {
-                true => format!("{} is fine\n", config.home.config.display()),
-                false => {
-                    format!("{} does not exist; defaults apply\n", config.home.config.display())
-                }
-            }
-        }
-    };
-    crate::terminal::format::print(&text)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 pub(crate) mod activation;
 mod addresses;
 mod agents;
+mod assembly;
 mod browser;
 pub(crate) mod in_process;
 mod listeners;
@@ -12,3 +13,4 @@ mod sd_notify;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod webhook;
+pub(crate) mod yard;

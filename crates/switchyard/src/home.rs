@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use roots::{Forbidden, Named};
 
+use crate::outcome::{ERROR, Failure};
+
 /// In `~/.local/state/switchyard`: a link to each home that is elsewhere.
 const HOMES: &str = "homes";
 
@@ -83,6 +85,16 @@ impl Home {
         self.state.join(PROJECTS)
     }
 
+    /// Where notes about running workers are.
+    pub(crate) fn workers(&self) -> PathBuf {
+        self.run.join("workers")
+    }
+
+    /// Where temporary files of adapters and probes are.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.run.join("scratch")
+    }
+
     /// Where workers are started that several sessions use.
     pub(crate) fn shared(&self) -> PathBuf {
         self.state.join(SHARED)
@@ -104,6 +116,15 @@ impl Home {
             }
         }
     }
+}
+
+/// Makes a directory that nobody else may enter.
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| {
+        Failure::new(ERROR, format!("cannot make {}: {error}", path.display()))
+            .hint_at_home(error.kind())
+    })
 }
 
 /// The home directory of whoever runs this, if there is one.

@@ -2,7 +2,6 @@
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
 mod agents;
-mod bootstrap;
 mod cli;
 mod config;
 mod daemon;
@@ -14,9 +13,10 @@ mod session_info;
 mod signals;
 mod stdio;
 mod terminal;
+mod this_process;
+mod time;
 mod traces;
 mod verbs;
-mod worker;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,14 +28,15 @@ use cli::{Cli, Verb};
 use daemon::activation::{self, ActivationError, Inherited};
 use daemon::serve;
 use daemon::service::Service;
+use home::make_private_dir;
 use logging::Logging;
 use outcome::Failure;
-use verbs::{acp, adapter, attach, bus, chat, run, translate};
+use verbs::{acp, adapter, attach, bus, chat, demo_agent, native_agent, run, translate};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     let first = args.next();
-    if first.as_deref().is_some_and(|verb| verb == bootstrap::KEEPER_VERB) {
+    if first.as_deref().is_some_and(|verb| verb == ::bus::keeper::VERB) {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
-    let protocols = ["acp", bootstrap::ADAPTER_VERB, bootstrap::DEMO_VERB, bootstrap::NATIVE_VERB];
+    let protocols = ["acp", agents::command::ADAPTER_VERB, demo::VERB, native::VERB];
     let is_protocol =
         first.as_deref().is_some_and(|verb| protocols.iter().any(|protocol| verb == *protocol));
     let mut builder = match is_protocol {
@@ -61,8 +62,8 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
-    if first.as_deref().is_some_and(|verb| verb == bootstrap::DEMO_VERB) {
-        return runtime.block_on(demo::serve(args.collect()));
+    if first.as_deref().is_some_and(|verb| verb == demo::VERB) {
+        return runtime.block_on(demo_agent::serve(args.collect()));
     }
     let cli = Cli::parse_from(cli::words(std::env::args_os()));
     let logging = logging::start(cli.verbose);
@@ -109,7 +110,7 @@ async fn dispatch(
         }
         // The screen is taken.
         (Verb::Chat(args), None) if chat::is_full_screen(args) => {
-            bootstrap::make_private_dir(&config.home.state)?;
+            make_private_dir(&config.home.state)?;
             logging.to_file(config.home.state.join("chat.log"))?;
             None
         }
@@ -173,11 +174,11 @@ async fn obey(
         Verb::Attach(args) => attach::attach(args, Arc::new(config)).await,
         Verb::Sessions(verb) => verbs::sessions::dispatch(verb, Arc::new(config)).await,
         Verb::Cancel { session } => verbs::sessions::cancel(&session, Arc::new(config)).await,
-        Verb::NativeAgent(args) => native::serve(args, config).await,
+        Verb::NativeAgent(args) => native_agent::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => verbs::agents::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),
-        Verb::Bus(args) => bus::dispatch(args, named, config).await,
-        Verb::Config(verb) => config::dispatch(&verb, &config),
+        Verb::Bus(args) => Box::pin(bus::dispatch(args, named, config)).await,
+        Verb::Config(verb) => verbs::config::dispatch(&verb, &config),
     }
 }

@@ -9,6 +9,7 @@ use sessions::mint;
 use wire::{Millis, Seq, SessionId};
 
 use crate::outcome::{Failure, NOT_FOUND};
+use crate::time::timestamp;
 
 /// What the API says of a session.
 #[derive(Debug, Clone, Deserialize)]
@@ -144,8 +145,4 @@ impl SessionInfo {
 pub(crate) fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 100;
     sanitize_line(text, MAX_CHARS)
-}
-
-pub(crate) fn timestamp(at: Millis) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod format;
 pub(crate) mod log_view;
+pub(crate) mod output;
 pub(crate) mod paint;
 pub(crate) mod prompt;
 pub(crate) mod questions;

@@ -8,16 +8,18 @@ use anyhow::Context as _;
 use runtimes::argv::{self, Values};
 use runtimes::definition::{Definition, Part, UsageScope};
 use runtimes::detect::Machine;
-use runtimes::dialect::DialectName;
+use runtimes::dialect::{DialectName, PermissionMode};
 use sessions::desk::Order;
 use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
 use sessions::permission::Mode;
 
 use crate::agents::native;
 use crate::agents::{self, Agent};
-use crate::bootstrap::{ADAPTER_VERB, runtime_mode};
 use crate::config::Config;
 use crate::outcome::Failure;
+
+/// Under which the binary starts itself as the adapter of a CLI.
+pub(crate) const ADAPTER_VERB: &str = "adapter";
 
 /// The command line of the agent of an order, by name or as given, in a session of that mode. It
 /// gets our own environment.
@@ -131,9 +133,9 @@ async fn named(
         "--permissions".into(),
         permissions.name().into(),
         "--records".into(),
-        config.home.run.join("workers").into(),
+        config.home.workers().into(),
         "--scratch".into(),
-        config.home.run.join("scratch").into(),
+        config.home.scratch().into(),
     ];
     args.extend(config.to_args());
     if let Some(version) = &found.version {
@@ -151,6 +153,17 @@ async fn named(
         is_named: true,
         manners: Manners { system_prompt, ..Manners::default() },
     })
+}
+
+/// The mode that a CLI is held to when it cannot ask.
+pub(crate) fn runtime_mode(mode: Mode) -> PermissionMode {
+    match mode {
+        Mode::Ask => PermissionMode::Ask,
+        Mode::AcceptEdits => PermissionMode::AcceptEdits,
+        Mode::Auto => PermissionMode::Auto,
+        Mode::ReadOnly => PermissionMode::ReadOnly,
+        Mode::DenyAll => PermissionMode::DenyAll,
+    }
 }
 
 /// Keys of the built-in agent's endpoints that this agent has no use for. Whoever may look into

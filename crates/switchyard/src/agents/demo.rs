@@ -1,41 +1,25 @@
-//! The demo agent: as a process of its own, and what there is to say about it.
+//! The demo agent: how it is started, and what there is to say about it.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-use agent::demo::{Options, USAGE, choices};
+use agent::demo::choices;
 use runtimes::catalogue::Inside;
 use runtimes::detect::{Auth, AuthState, Found};
 use serde_json::{Value, json};
 
-use crate::bootstrap::{DEMO_VERB, make_private_dir};
 use crate::config::Config;
-use crate::outcome::{self, Failure};
-use crate::terminal;
-use crate::terminal::format;
+use crate::home::make_private_dir;
+use crate::outcome::Failure;
 
-/// Serves one client on stdin and stdout until it goes.
-pub(crate) async fn serve(args: Vec<OsString>) -> ExitCode {
-    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        let about = "switchyard demo-agent: the demo agent alone, on stdin and stdout";
-        let _ = format::print(&format!("{about}\n\n{USAGE}\n"));
-        return ExitCode::SUCCESS;
-    }
-    match Options::from_args(&args) {
-        Ok(options) => agent::demo::serve(options).await,
-        Err(why) => {
-            terminal::say(&format!("switchyard demo-agent: {why}"));
-            ExitCode::from(outcome::USAGE)
-        }
-    }
-}
+/// Under which the binary starts itself.
+pub(crate) const VERB: &str = "demo-agent";
 
 /// The command line that serves sessions. With a memory of its own, so that going on with a
 /// session shows a real resume.
 pub(crate) fn args(config: &Config) -> Result<Vec<OsString>, Failure> {
     let memory = config.home.state.join("demo");
     make_private_dir(&memory)?;
-    Ok(vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()])
+    Ok(vec![VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()])
 }
 
 /// What `agents` says about it.
@@ -55,6 +39,6 @@ pub(crate) fn found() -> Found {
         efforts,
         notes: vec!["built in, for trying things out: `switchyard run demo help`".to_owned()],
         more: choices,
-        ..Found::inside(Inside::Demo, "Demo agent", ["switchyard", DEMO_VERB])
+        ..Found::inside(Inside::Demo, "Demo agent", ["switchyard", VERB])
     }
 }

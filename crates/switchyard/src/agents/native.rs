@@ -1,124 +1,39 @@
-//! The built-in agent: as a process of its own, and what there is to say about it.
+//! The built-in agent: how it is started, and what there is to say about it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::ExitCode;
-use std::sync::Arc;
 
+use agent::native;
 use agent::native::discover::{Advice, CANDIDATES};
 use agent::native::mcp::{ServerSpec, SpecError};
 use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};
-use agent::native::{self, scene};
-use clap::Args;
 use runtimes::catalogue::Inside;
 use runtimes::detect::{Auth, AuthState, Diagnosis, Found, Reason};
 use runtimes::dialect::Model;
 use serde_json::{Value, json};
-use store::SqliteLog;
-use tokio_util::sync::CancellationToken;
 use wire::Category;
 
-use crate::bootstrap;
-use crate::bootstrap::NATIVE_VERB;
 use crate::config::Config;
-use crate::home;
 use crate::outcome::Failure;
-use crate::signals::Signals;
-use crate::stdio;
 
+/// Under which the binary starts itself.
+pub(crate) const VERB: &str = "native-agent";
 const NAME: &str = "Built-in agent";
 /// What it can do, in short.
 const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
                      MCP servers";
 
-/// What whoever starts it knows, and its environment does not say.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Where its journal is; in the usual place otherwise
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// A directory that no session touches; may be given several times
-    #[arg(long = "forbid", value_name = "DIR")]
-    pub(crate) forbidden: Vec<PathBuf>,
-    /// It has the environment of a daemon, and not that of whoever prompts it
-    #[arg(long)]
-    pub(crate) by_daemon: bool,
-}
-
-/// The argument that says so.
+/// The argument that says that it has the environment of a daemon.
 pub(crate) const BY_DAEMON: &str = "--by-daemon";
 
-/// Serves one client on stdin and stdout until it goes.
-pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, Failure> {
-    let Arguments { state, forbidden, by_daemon } = args;
-    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(Inside::Native.id());
-    let forbidden = match forbidden.is_empty() {
-        true => config.home.forbidden(),
-        false => home::forbid(forbidden, Vec::new()),
-    };
-    bootstrap::make_private_dir(&dir)?;
-    let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
-    let table = &config.file.native;
-    let (resolved, servers, refused) = match understood(&config) {
-        Ok((resolved, servers)) => (resolved, servers, None),
-        Err(failure) => (native::config::Setup::default(), Vec::new(), Some(failure)),
-    };
-    let system_prompt = resolved.system_prompt.clone();
-    let context = table.context(&resolved);
-    let mut tools = scene::Settings::new(bootstrap::own_exe(), vec![bootstrap::KEEPER_VERB.into()]);
-    tools.cgroups = config.file.workers.cgroups;
-    let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
-    tools.commands.secrets.extend(keys);
-    tools.commands_dir = Some(config.home.config.with_file_name("commands"));
-    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&forbidden);
-    tools.forbidden = forbidden;
-    tools.webfetch.allow_private = table.fetch_private;
-    tools.context = context;
-    let advice = advice(&config, by_daemon);
-    let models = match refused {
-        None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
-        // An editor shows what a prompt was answered, and not why a process ended.
-        Some(failure) => Models::none_because(told(failure)),
-    };
-    let setup = native::Setup {
-        version: env!("CARGO_PKG_VERSION"),
-        log,
-        system_prompt,
-        models: Arc::new(models),
-        tools,
-        limits: table.limits(),
-        user_instructions: Some(config.home.config.with_file_name("AGENTS.md")),
-        mcp: servers,
-    };
-    let stop = CancellationToken::new();
-    let mut signals = Signals::listen()?;
-    let (reader, writer) = stdio::open();
-    let serving = native::serve(reader, writer, setup, stop.clone());
-    tokio::pin!(serving);
-    tokio::select! {
-        () = &mut serving => return Ok(ExitCode::SUCCESS),
-        _ = signals.next() => stop.cancel(),
-    }
-    serving.await;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// What sessions are made of, as far as that was configured.
-fn understood(config: &Config) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
+pub(crate) fn understood(
+    config: &Config,
+) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
     Ok((resolve(config)?, servers(config)?))
 }
 
-/// What is wrong with the configuration, on stderr now and as the answer to every prompt.
-fn told(failure: Failure) -> native::provider::Failure {
-    failure.say();
-    let (message, hint) = failure.into_words();
-    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-    let message = format!("{message}{hint}");
-    native::provider::Failure { category: Category::BadInput, message }
-}
-
-fn advice(config: &Config, by_daemon: bool) -> Advice {
+pub(crate) fn advice(config: &Config, by_daemon: bool) -> Advice {
     match by_daemon {
         true => Advice::Daemon { config: config.home.config.clone() },
         false => Advice::Variables,
@@ -157,7 +72,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Failure> {
 
 /// The command line that serves sessions.
 pub(crate) fn args(config: &Config) -> Vec<OsString> {
-    let mut args = vec![NATIVE_VERB.into()];
+    let mut args = vec![VERB.into()];
     args.extend(config.to_args());
     args.extend(["--state".into(), config.home.state.clone().into()]);
     for dir in config.home.forbidden().paths() {
@@ -169,7 +84,7 @@ pub(crate) fn args(config: &Config) -> Vec<OsString> {
 /// What `agents` says about it; asks its endpoints.
 pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     let auth = |state, by: &str| Auth { state, by: Some(by.to_owned()) };
-    let mut found = Found::inside(Inside::Native, NAME, ["switchyard", NATIVE_VERB]);
+    let mut found = Found::inside(Inside::Native, NAME, ["switchyard", VERB]);
     found.auth = auth(AuthState::Unknown, "its endpoint decides");
     found.efforts = native::efforts().into_iter().map(str::to_owned).collect();
     found.run.iter_mut().for_each(|run| run.takes_mcp = true);

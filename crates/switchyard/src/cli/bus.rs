@@ -1,11 +1,9 @@
 //! The command line of `switchyard bus`, as it is typed.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use crate::verbs::bus::listener::{Listener, PRIVATE_SOCKET, Place, parse_address};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "switchyard bus -c FILE [OPTIONS]\n       switchyard bus <COMMAND>")]
@@ -131,13 +129,17 @@ Exit codes: 0 it is fine (warnings may be shown), 1 there are problems, 2 it can
     },
 }
 
-impl ServeArgs {
-    /// The listeners of the command line.
-    pub(crate) fn listeners(&self) -> Vec<Listener> {
-        let tcp = self.tcp.iter().map(|address| Place::Tcp(*address));
-        let ws = self.ws.iter().map(|address| Place::Ws(*address));
-        let unix = self.unix.iter().map(|path| Place::Unix(path.clone(), PRIVATE_SOCKET));
-        let all = tcp.chain(unix).chain(ws);
-        all.map(|at| Listener { at, pool: self.pool.clone() }).collect()
+/// `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000`. Other names are not looked up: what
+/// one listens on should not depend on a name server.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    match port {
+        Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        None => Err(format!(
+            "{text:?} is no address; write it like \"127.0.0.1:9000\" or \"[::1]:9000\""
+        )),
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::parse_duration;
 use crate::cli::serve::ServeArgs;
+use crate::time::parse_duration;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:

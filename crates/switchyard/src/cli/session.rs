@@ -9,9 +9,7 @@ use sessions::budget::Limits;
 use sessions::options::Wishes;
 use sessions::permission::Mode;
 
-use crate::bootstrap;
-use crate::cli::parse_duration;
-use crate::outcome::Failure;
+use crate::time::parse_duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
@@ -23,14 +21,7 @@ pub(crate) struct AgentArgs {
     pub(crate) cwd: Option<PathBuf>,
     /// A further directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR")]
-    add_dir: Vec<PathBuf>,
-}
-
-impl AgentArgs {
-    /// The further directories, as they really are.
-    pub(crate) fn add_dirs(&self) -> Result<Vec<PathBuf>, Failure> {
-        self.add_dir.iter().map(|dir| bootstrap::working_directory(Some(dir))).collect()
-    }
+    pub(crate) add_dir: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -29,12 +29,13 @@ use sessions::yard::Yard;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{FAREWELL, assemble};
-use crate::bootstrap;
+use super::assembly::{FAREWELL, assemble};
+use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
+use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};
-use crate::worker::is_worker;
+use crate::this_process::is_worker;
 
 /// What the name of a process's own daemon begins with, before its pid.
 const OWN_DAEMON: &str = "sessions-";
@@ -73,7 +74,7 @@ impl InsideDaemon {
         config: &Arc<Config>,
         options: InsideOptions,
     ) -> Result<Self, Failure> {
-        let mut yard = bootstrap::open_yard(config).await?;
+        let mut yard = yard::open(config).await?;
         yard.settings.mode_of_all = options.mode_holds.then_some(options.policy.mode);
         yard.settings.questions_wait = options.can_ask;
         let mut own = Self::new(config, yard, options.policy, options.is_warm)?;
@@ -83,7 +84,7 @@ impl InsideDaemon {
 
     /// One that only reads and deletes: nothing that another process has left is put right.
     pub(crate) fn to_look(config: &Arc<Config>) -> Result<Self, Failure> {
-        Self::new(config, bootstrap::yard_as_it_is(config)?, Policy::default(), false)
+        Self::new(config, yard::as_it_is(config)?, Policy::default(), false)
     }
 
     fn new(
@@ -106,7 +107,7 @@ impl InsideDaemon {
     }
 
     async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
-        bootstrap::make_private_dir(run)?;
+        make_private_dir(run)?;
         remove_dead_sockets(run);
         let bound = Bound::private_unix(&socket_of(run, std::process::id())).await;
         let bound = bound.map_err(|error| Failure::new(ERROR, error.to_string()))?;

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::addresses;
-use super::presence::private_socket;
 use crate::config::serve::Wanted;
 use crate::daemon::activation::Inherited;
 use crate::outcome::{ERROR, Failure};
@@ -58,7 +57,7 @@ impl Listeners {
     /// configured are not opened as well.
     pub(super) async fn open(
         wanted: &Wanted,
-        run: &Path,
+        private: &Path,
         inherited: Inherited,
     ) -> Result<Self, Failure> {
         let tls = |inside| match &wanted.tls {
@@ -98,7 +97,7 @@ impl Listeners {
         }
         let private = match inherited.private.into_iter().next() {
             Some(listener) => Bound::inherited_private_unix(listener),
-            None => Bound::private_unix(&private_socket(run)).await,
+            None => Bound::private_unix(private).await,
         };
         let private = private?;
         Ok(Self { http, page_host: None, private, tcp, unix })

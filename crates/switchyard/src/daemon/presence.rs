@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::listeners::Listeners;
-use crate::bootstrap;
+use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};
 
 /// Where a running daemon is.
@@ -41,7 +41,7 @@ pub(crate) struct Presence {
 
 impl Presence {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
-        bootstrap::make_private_dir(run)?;
+        make_private_dir(run)?;
         let lock = open_lock(run)?;
         if !is_taken(&lock) {
             let failure = match find(run) {

@@ -3,40 +3,31 @@
 //! In: the configuration and a command line. Out: one line that says where it listens and
 //! how to log in; then a daemon, until a signal ends it.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use server::daemon::{Daemon, Settings, router};
+use server::daemon::{Daemon, router};
 use server::guard::Guard;
 use server::login::Login;
-use server::metrics::{self, Metrics, WarmPool};
+use server::metrics::{self, Metrics};
 use server::principal::Principal;
 use server::tokens::Tokens;
-use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
-use sessions::pools::Pools;
-use sessions::yard::Yard;
 
-use super::agents;
+use super::assembly::{FAREWELL, assemble};
 use super::browser::Opening;
 use super::listeners::Listeners;
-use super::presence::Presence;
+use super::presence::{Presence, private_socket};
 use super::webhook::{self, Announcing};
-use crate::bootstrap;
+use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config;
 use crate::config::Config;
-use crate::config::serve::{Wanted, Warm};
 use crate::daemon::service::{Drained, Service};
 use crate::outcome::Failure;
 use crate::terminal;
-use crate::terminal::format;
-
-/// After the last turn, connections and workers have this long to go.
-pub(super) const FAREWELL: Duration = Duration::from_secs(15);
+use crate::terminal::output::print;
 
 pub(crate) async fn serve(
     args: ServeArgs,
@@ -58,7 +49,8 @@ pub(crate) async fn serve(
     metrics.dropped_lines_from(move || logging.n_dropped());
     let mut guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
     let inherited = std::mem::take(&mut service.inherited);
-    let mut listeners = Listeners::open(&wanted, &config.home.run, inherited).await?;
+    let mut listeners =
+        Listeners::open(&wanted, &private_socket(&config.home.run), inherited).await?;
     if let Some(name) = listeners.name_page(&wanted, &config.home.state)? {
         guard = guard.with_page_at(name);
     }
@@ -66,7 +58,7 @@ pub(crate) async fn serve(
     let login = Login::new(guard.clone());
     let elsewhere = listeners.bases_elsewhere(&wanted);
     let bases = (listeners.page_base(), elsewhere.clone());
-    let mut yard = bootstrap::open_yard(&config).await?;
+    let mut yard = yard::open(&config).await?;
     yard.settings.questions_wait = true;
     yard.renew_all().await?;
     // The configuration's rules are the yard's, which follows their file.
@@ -92,7 +84,7 @@ pub(crate) async fn serve(
         false => "`switchyard token login` makes a link".to_owned(),
     };
     // In one piece: whoever starts a daemon reads as much as there is at once.
-    format::print(&format!("switchyard serve: {} · log in: {way}\n", listeners.base()))?;
+    print(&format!("switchyard serve: {} · log in: {way}\n", listeners.base()))?;
     if !server::page::is_built() {
         terminal::say("this build has no web page; `make web` and building again puts it in");
     }
@@ -123,64 +115,6 @@ pub(crate) async fn serve(
     }
     drop(presence);
     Ok(ExitCode::SUCCESS)
-}
-
-/// The daemon without its listeners.
-pub(super) fn assemble(
-    config: &Arc<Config>,
-    wanted: &Wanted,
-    (base, elsewhere): (String, Vec<String>),
-    mut yard: Yard,
-    policy: Policy,
-    is_warm: bool,
-    metrics: &Metrics,
-) -> Result<Arc<Daemon>, Failure> {
-    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
-    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
-    yard.settings.worker_idle = Some(wanted.worker_idle);
-    yard.settings.put_aside_after = Some(wanted.put_aside);
-    let state = &config.home.state;
-    let shared_cwd = config.home.shared();
-    bootstrap::make_private_dir(&shared_cwd)?;
-    let warm = match is_warm {
-        true => config.file.warm.settings(shared_cwd),
-        false => Warm::none().settings(shared_cwd),
-    };
-    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
-    let agents = Arc::new(agents::Catalogued::new(config.clone()));
-    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
-    let weak = Arc::downgrade(&desk);
-    metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
-    let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
-    let sessions_dir = state.join("sessions");
-    for dir in [&projects_dir, &sessions_dir] {
-        bootstrap::make_private_dir(dir)?;
-    }
-    let settings = Settings {
-        base,
-        elsewhere,
-        default_agent: wanted.agent.clone(),
-        roots: wanted.roots.clone(),
-        home: crate::home::of_user(),
-        sessions_dir,
-        projects_dir,
-        pace: config.pace(),
-    };
-    Ok(Daemon::new(desk, settings, metrics.clone()))
-}
-
-/// The workers that stand ready, by agent.
-fn ready(desk: &Desk) -> Vec<WarmPool> {
-    let mut pools = BTreeMap::<String, WarmPool>::new();
-    for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
-        let pool = pools.entry(key.agent.clone()).or_default();
-        pool.agent = key.agent;
-        pool.n_ready += key.warm as u64;
-        pool.n_starting += u64::from(key.is_starting);
-        pool.n_hits += key.counts.hits;
-        pool.n_misses += key.counts.misses;
-    }
-    pools.into_values().collect()
 }
 
 /// The daemon's counters.

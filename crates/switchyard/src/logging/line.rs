@@ -11,7 +11,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 use wire::text::is_hidden;
 
-use crate::terminal::format::escape_in_json;
+use crate::terminal::output::escape_in_json;
 use crate::terminal::paint::Paint;
 
 /// What is shown of one value.

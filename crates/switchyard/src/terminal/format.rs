@@ -1,16 +1,13 @@
-//! Writes events to stdout in the chosen vocabulary.
+//! Events in the chosen vocabulary.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write};
+use std::io::IsTerminal as _;
 
 use projection::{Answer, Reader, Style, Text, Vocabulary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use wire::{Event, SessionId};
 
-use crate::cli::Format;
-use crate::outcome::Failure;
+use crate::cli::format::Format;
 use crate::terminal;
 use crate::terminal::spinner::Spinner;
 
@@ -135,63 +132,4 @@ pub(crate) fn word(value: &impl Serialize) -> String {
 /// What a struct serialises to, member by member.
 pub(crate) fn members(value: &impl Serialize) -> Map<String, Value> {
     wire::Json::of(value).read().unwrap_or_default()
-}
-
-/// Writes to stdout and flushes. A reader that is slow may block this; call it where that
-/// is fine.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    let mut stdout = std::io::stdout().lock();
-    let text = match stdout.is_terminal() {
-        true => for_a_terminal(text),
-        false => Cow::Borrowed(text),
-    };
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| Failure::of_stdout(&error))
-}
-
-/// What JSON leaves as it is and a terminal, or its reader, would be led astray by is escaped as
-/// JSON can be. In text for people there is nothing of the kind any more.
-fn for_a_terminal(text: &str) -> Cow<'_, str> {
-    let is_led_by = |c: char| c >= '\u{7f}' && wire::text::is_hidden(c);
-    if !text.contains(is_led_by) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for (c, hides) in wire::text::with_hidden(None, text) {
-        match hides && is_led_by(c) {
-            true => escape_in_json(c, &mut safe),
-            false => safe.push(c),
-        }
-    }
-    Cow::Owned(safe)
-}
-
-/// A character as JSON can have it without showing it.
-pub(crate) fn escape_in_json(c: char, out: &mut String) {
-    for unit in c.encode_utf16(&mut [0; 2]) {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "\\u{unit:04x}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    //! JSON on a terminal moves nothing, and says the same.
-
-    use super::for_a_terminal;
-
-    #[test]
-    fn json_is_the_same_and_hides_nothing() {
-        let said = "a\u{9b}31m\u{7f}\u{202e}b\u{e0041}\u{200d}c\n\u{1b}[0m";
-        let json = serde_json::to_string(said).unwrap();
-        let shown = for_a_terminal(&json);
-        assert!(!shown.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{e0041}', '\u{1b}']));
-        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), said);
-        let emoji = "\"❤\u{fe0f} a\u{fe0f}\"";
-        assert_eq!(for_a_terminal(emoji), "\"❤\u{fe0f} a\\ufe0f\"");
-        assert_eq!(for_a_terminal("\u{1b}[1mbold\u{1b}[0m\n"), "\u{1b}[1mbold\u{1b}[0m\n");
-    }
 }

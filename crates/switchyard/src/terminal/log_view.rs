@@ -13,7 +13,8 @@ use client::{Follower, Heard, Session};
 use wire::{CallId, Event, Kind, Seq, TurnId};
 
 use crate::outcome::{ERROR, Failure};
-use crate::terminal::format::{self, Formatter};
+use crate::terminal::format::Formatter;
+use crate::terminal::output::print;
 
 /// What was told in part is shown as it is when nothing follows for so long: the rest of it comes
 /// within a fraction of that, or not before something has been done.
@@ -233,7 +234,7 @@ pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
         return Ok(true);
     }
     // A slow reader blocks this thread; the runtime must not wait with it.
-    match tokio::task::block_in_place(|| format::print(&text)) {
+    match tokio::task::block_in_place(|| print(&text)) {
         Ok(()) => Ok(true),
         Err(failure) if failure.is_reader_gone() => Ok(false),
         Err(failure) => Err(failure),

@@ -16,16 +16,18 @@ use sessions::desk::Order;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::command::name_of;
-use crate::bootstrap;
-use crate::cli::AcpArgs;
+use crate::cli::acp::AcpArgs;
 use crate::config::Config;
 use crate::daemon::in_process::{InsideDaemon, InsideOptions};
 use crate::outcome::Failure;
 use crate::reach::Running;
 use crate::signals::Signals;
 use crate::stdio;
-use crate::worker;
-use crate::worker::is_worker;
+use crate::this_process;
+use crate::this_process::is_worker;
+use crate::verbs::session_args;
+use crate::verbs::session_args::add_dirs;
+use crate::verbs::session_args::working_directory;
 pub(crate) use refusal::refuse;
 
 pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
@@ -51,7 +53,7 @@ enum Prepared {
 }
 
 async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Failure> {
-    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
+    let cwd = working_directory(args.agent.cwd.as_deref())?;
     let order = order(args, &cwd)?;
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
         crate::agents::find(name, config)?;
@@ -62,7 +64,7 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
         let socket = relay::open(&order, config, &daemon).await?;
         return Ok(Prepared::There(Box::new(socket)));
     }
-    let policy = bootstrap::policy(config, &args.permissions)?;
+    let policy = session_args::policy(config, &args.permissions)?;
     // An editor has few sessions; it need not pay for agents that it may never ask for.
     let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
     let own = InsideDaemon::start(config, options).await?;
@@ -77,12 +79,12 @@ fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
         true => Inside::Native.id().to_owned(),
         false => name_of(&args.command),
     };
-    let env = worker::environment_for_agents();
+    let env = this_process::environment_for_agents();
     Ok(Order {
         agent: Some(name.unwrap_or_else(usual)),
         command: args.command.clone(),
         cwd: cwd.to_owned(),
-        additional_directories: args.agent.add_dirs()?,
+        additional_directories: add_dirs(&args.agent)?,
         env: env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
         permissions: args.permissions.mode(),
         ..Order::default()

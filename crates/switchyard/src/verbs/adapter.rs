@@ -11,9 +11,9 @@ use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
 use runtimes::scratch::Scratch;
 
+use crate::agents::command::runtime_mode;
 use crate::agents::{self, Agent};
-use crate::bootstrap;
-use crate::cli::AdapterArgs;
+use crate::cli::hidden::AdapterArgs;
 use crate::config::Config;
 use crate::outcome::Failure;
 use crate::stdio;
@@ -30,7 +30,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
     launch.records_dir = args.records;
     // The adapter is in the worker's cgroup already.
     launch.cgroups = false;
-    let mode = bootstrap::runtime_mode(args.permissions.into());
+    let mode = runtime_mode(args.permissions.into());
     let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
     let runtime = Runtime {
         dialect,

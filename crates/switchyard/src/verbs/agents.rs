@@ -9,14 +9,15 @@ use runtimes::detect::{AuthState, Found, Options, Run, detect, detect_one};
 use serde_json::{Map, Value, json};
 
 use crate::agents::{self, Agent};
-use crate::bootstrap;
-use crate::cli::{AgentsArgs, AgentsVerb};
+use crate::cli::agents::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::signals::Signals;
-use crate::terminal::format::{print, word};
+use crate::terminal::format::word;
+use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
 use crate::terminal::spinner::Spinner;
+use runtimes::scratch::Scratch;
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
     let look = Look { args: &args, config: &config };
@@ -32,7 +33,7 @@ pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCod
         looked = looking => looked,
         code = signals.next() => {
             // Their keepers end the probes when we are gone.
-            bootstrap::scratch(&config).clear();
+            Scratch::below(config.home.scratch()).clear();
             Ok(ExitCode::from(code))
         }
     }

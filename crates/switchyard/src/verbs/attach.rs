@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use wire::event::StopReason;
 use wire::{CallId, Event, Own, Seq, TurnId};
 
-use crate::cli::Format;
 use crate::cli::daemon::AttachArgs;
+use crate::cli::format::Format;
 use crate::config::Config;
 use crate::daemon::in_process::InsideOptions;
 use crate::outcome::{self, ERROR, Failure};

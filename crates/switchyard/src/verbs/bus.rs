@@ -6,20 +6,23 @@ use std::process::ExitCode;
 use crate::cli::bus::{BusArgs, BusVerb};
 use crate::config::Config;
 use crate::outcome::Failure;
-use crate::terminal::format::print;
+use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
 use control::{Order, Which};
+use source::say;
 
 mod check;
 mod control;
-pub(crate) mod file;
+mod file;
 mod limits_table;
-pub(crate) mod listener;
+mod listener;
 mod meter;
 mod pool_table;
+mod reading;
 mod report;
 mod serve;
-pub(crate) mod setup;
+mod setup;
+mod source;
 mod status;
 mod stdio_bus;
 mod token;
@@ -46,8 +49,8 @@ pub(crate) async fn dispatch(
     let which = Which { file: file.clone(), pid };
     let tell = async |order: Order, done: String| {
         let answer = control::send(&config.home.run, &which, &order).await?;
-        serve::say(&done);
-        status::strings(&answer["notes"]).into_iter().for_each(serve::say);
+        say(&done);
+        status::strings(&answer["notes"]).into_iter().for_each(say);
         Ok(ExitCode::SUCCESS)
     };
     match verb {

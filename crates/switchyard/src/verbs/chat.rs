@@ -11,17 +11,19 @@ use sessions::permission::{Mode, Policy};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agents;
-use crate::bootstrap;
 use crate::cli::chat::ChatArgs;
 use crate::config::Config;
 use crate::daemon::in_process::InsideOptions;
+use crate::home::make_private_dir;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
 use crate::reach::{Daemon, Running};
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::format::members;
 use crate::terminal::spinner::Spinner;
-use crate::worker;
+use crate::this_process;
+use crate::verbs::session_args::add_dirs;
+use crate::verbs::session_args::working_directory;
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -99,8 +101,8 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
 
 async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wanted, Failure> {
     let remark = "no daemon runs: sessions run in this process, and rest when you leave";
-    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
-    bootstrap::make_private_dir(&config.home.state)?;
+    let cwd = working_directory(args.agent.cwd.as_deref())?;
+    make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {
         Start::Session(daemon.find_session(named).await?.id.to_string())
     } else if args.resume {
@@ -123,7 +125,7 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
         start,
         cwd,
         order: order(args)?,
-        env: worker::environment_for_agents(),
+        env: this_process::environment_for_agents(),
         history: config.home.state.join(HISTORY),
         has_color: terminal::color_on_stdout(),
         remark: daemon.is_here().then(|| remark.to_owned()),
@@ -135,7 +137,7 @@ fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
     let mut order = members(&args.wishes.wishes());
     let more = [
         ("systemPrompt", args.system_prompt.as_ref().map(|prompt| json!(prompt))),
-        ("additionalDirectories", Some(json!(args.agent.add_dirs()?))),
+        ("additionalDirectories", Some(json!(add_dirs(&args.agent)?))),
         ("limits", Some(json!(args.limits.limits()))),
         ("permissions", args.permissions.map(|mode| json!(Mode::from(mode)))),
     ];

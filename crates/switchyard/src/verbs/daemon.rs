@@ -13,16 +13,17 @@ use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::bootstrap;
 use crate::cli::daemon::DaemonVerb;
 use crate::config::Config;
 use crate::daemon::presence;
+use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::reach::Running;
 use crate::terminal;
-use crate::terminal::format::print;
+use crate::terminal::output::print;
 use crate::terminal::spinner::Spinner;
-use crate::worker::require_a_person;
+use crate::this_process::own_exe;
+use crate::this_process::require_a_person;
 
 /// A daemon that mends many sessions may take its time, but not for ever.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -49,7 +50,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         print(&format!("switchyard daemon: runs already at {}\n", running.http))?;
         return Ok(ExitCode::SUCCESS);
     }
-    bootstrap::make_private_dir(&config.home.state)?;
+    make_private_dir(&config.home.state)?;
     let path = log_path(config);
     let log = File::options()
         .create(true)
@@ -58,7 +59,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .open(&path)
         .with_context(|| format!("cannot write {}", path.display()))?;
     let begin = log.metadata().map_or(0, |about| about.len());
-    let mut child = Command::new(bootstrap::own_exe())
+    let mut child = Command::new(own_exe())
         .args(without_config(global_words()))
         .args(config.to_args())
         .arg("serve")

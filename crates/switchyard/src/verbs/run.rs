@@ -5,13 +5,14 @@ mod opening;
 mod seen;
 mod setting;
 mod turns;
+mod words;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::bootstrap;
+use crate::cli::format::Format;
+use crate::cli::run::RunArgs;
 use crate::cli::session::PermissionArgs;
-use crate::cli::{Format, RunArgs};
 use crate::config::Config;
 use crate::daemon::in_process::InsideOptions;
 use crate::outcome::{self, Failure};
@@ -19,11 +20,12 @@ use crate::reach::{Daemon, Running};
 use crate::signals::Signals;
 use crate::terminal;
 use crate::terminal::prompt::{self, Prompt};
+use crate::verbs::session_args;
 use messages::Messages;
 use turns::{Ended, Turns};
 
 pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
-    let (agent, word) = prompt::split_words(&args)?;
+    let (agent, word) = words::split(&args)?;
     // Whether everything that is to be sent along is there.
     Prompt::new("", &args.attach)?;
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
@@ -43,7 +45,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
     // Only now: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
     let running = Running::find_for(&config).filter(|_| can_be_elsewhere(&args));
-    let policy = bootstrap::policy(&config, &args.permissions)?;
+    let policy = session_args::policy(&config, &args.permissions)?;
     let mode_holds = args.permissions.mode().is_some();
     let options = InsideOptions { policy, mode_holds, can_ask: can_ask(&args), is_warm: false };
     let daemon = Daemon::for_sessions(&config, running, options).await?;

@@ -2,31 +2,32 @@
 
 pub(crate) mod audit;
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
 use client::{Client, encoded};
 use projection::command_line;
 use serde_json::Value;
 use wire::Seq;
 
-use crate::bootstrap;
-use crate::cli::{Format, SessionsVerb};
+use crate::cli::format::Format;
+use crate::cli::sessions::SessionsVerb;
 use crate::config::Config;
 use crate::daemon::in_process;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
-use crate::session_info::{SessionInfo, shown, timestamp};
+use crate::session_info::{SessionInfo, shown};
 use crate::terminal;
-use crate::terminal::format::{self, Formatter, TextOptions, print};
+use crate::terminal::format::{Formatter, TextOptions};
 use crate::terminal::log_view::{LogView, Questions, read_all};
+use crate::terminal::output::{Output, print};
 use crate::terminal::spinner::Spinner;
-use crate::worker::require_a_person;
+use crate::this_process::require_a_person;
+use crate::time::days_ago;
+use crate::time::timestamp;
+use crate::verbs::session_args::working_directory;
 
 pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<ExitCode, Failure> {
     if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
@@ -63,7 +64,7 @@ async fn list(
 ) -> Result<(), Failure> {
     let mut query = String::new();
     query.extend(agent.map(|agent| format!("&agent={}", encoded(&agent))));
-    let cwd = cwd.map(|cwd| bootstrap::working_directory(Some(cwd))).transpose()?;
+    let cwd = cwd.map(|cwd| working_directory(Some(cwd))).transpose()?;
     query.extend(cwd.map(|cwd| format!("&cwd={}", encoded(&cwd.to_string_lossy()))));
     let sessions = SessionInfo::list(daemon.client(), &query, limit).await?;
     if as_json {
@@ -166,38 +167,6 @@ async fn export(
     output.finish()
 }
 
-/// Where something long is written: stdout, or a file for us alone, because a log holds whatever
-/// secrets were said or read.
-pub(crate) struct Output<'a>(Option<(&'a Path, BufWriter<File>)>);
-
-impl<'a> Output<'a> {
-    pub(crate) fn open(path: Option<&'a Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self(None)) };
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
-        Ok(Self(Some((path, BufWriter::new(file.with_context(|| cannot_write(path))?)))))
-    }
-
-    fn path(&self) -> Option<std::path::Display<'_>> {
-        self.0.as_ref().map(|(path, _)| path.display())
-    }
-
-    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
-        let Some((path, file)) = &mut self.0 else { return format::print(text) };
-        Ok(file.write_all(text.as_bytes()).with_context(|| cannot_write(path))?)
-    }
-
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        let Some((path, mut file)) = self.0 else { return Ok(()) };
-        let written = file.flush().and_then(|()| file.get_ref().sync_all());
-        Ok(written.with_context(|| cannot_write(path))?)
-    }
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
-}
-
 async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in named {
@@ -216,7 +185,7 @@ async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Fail
 
 async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Result<(), Failure> {
     confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
-    let before = bootstrap::days_ago(older_than);
+    let before = days_ago(older_than);
     let spinner = Spinner::start("deleting …");
     let all = SessionInfo::list(client, "", usize::MAX).await?;
     let is_old = |session: &&SessionInfo| session.updated < before && !session.is_running();

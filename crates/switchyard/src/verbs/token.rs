@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Running;
 use crate::terminal;
-use crate::terminal::format::print;
-use crate::worker::require_a_person;
+use crate::terminal::output::print;
+use crate::this_process::require_a_person;
 
 /// A daemon that is not stuck has answered long before.
 const LOOKS_WITHIN: Duration = Duration::from_secs(5);

@@ -10,9 +10,11 @@ use sessions::mint;
 use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
 use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
 
-use crate::cli::{Format, TranslateArgs, Vocabulary};
+use crate::cli::format::Format;
+use crate::cli::translate::{TranslateArgs, Vocabulary};
 use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::output::print;
 
 const ACP: &str = "acp";
 const READ_BYTES: usize = 64 << 10;
@@ -147,7 +149,7 @@ impl Writer {
                 Item::Message(message) => self.message(&message, &mut out),
             }
         }
-        crate::terminal::format::print(&out)
+        print(&out)
     }
 
     fn said(&mut self, said: Said, out: &mut String) {

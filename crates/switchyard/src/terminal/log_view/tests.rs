@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use wire::{Draft, Json};
 
 use super::*;
-use crate::cli::Format;
+use crate::cli::format::Format;
 use crate::terminal::format::TextOptions;
 
 const PLAIN: TextOptions =

@@ -16,7 +16,7 @@ use super::setup::{launch, problems, warnings};
 use super::token;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
-use crate::terminal::format::print;
+use crate::terminal::output::print;
 use crate::terminal::paint::Paint;
 
 pub(super) async fn check(

@@ -21,7 +21,7 @@ use tokio::io::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::serve::Source;
+use super::source::Source;
 use super::status;
 use crate::daemon::in_process::remove_dead_sockets;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
@@ -49,7 +49,7 @@ pub(super) async fn listen(
     source: &Arc<Source>,
     places: Vec<String>,
 ) -> Result<AbortOnDropHandle<()>> {
-    let dir = dir(source.run_dir());
+    let dir = dir(&source.config.home.run);
     remove_dead_sockets(&dir);
     let socket = dir.join(format!("{}.sock", std::process::id()));
     let listener = Listener::new(Bound::private_unix(&socket).await?, HttpLimits::default());

@@ -1,10 +1,12 @@
 //! Where clients come in: `[[listen]]` of a bus file, and the addresses of the command line.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+
+use crate::cli::bus::{ServeArgs, parse_address};
 
 /// Only the user who runs the bus.
 pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
@@ -35,6 +37,14 @@ pub(super) struct ListenTable {
 }
 
 impl Listener {
+    /// Those of the command line.
+    pub(super) fn all_of(args: &ServeArgs) -> impl Iterator<Item = Self> {
+        let tcp = args.tcp.iter().map(|address| Place::Tcp(*address));
+        let ws = args.ws.iter().map(|address| Place::Ws(*address));
+        let unix = args.unix.iter().map(|path| Place::Unix(path.clone(), PRIVATE_SOCKET));
+        tcp.chain(unix).chain(ws).map(|at| Self { at, pool: args.pool.clone() })
+    }
+
     /// Relative paths are below `base`.
     pub(super) fn below(mut self, base: &Path) -> Self {
         if let Place::Unix(path, _) = &mut self.at {
@@ -86,21 +96,6 @@ impl TryFrom<ListenTable> for Listener {
             Some(_) => Err("`mode` is for unix sockets".to_owned()),
             None => Ok(Self { at, pool }),
         }
-    }
-}
-
-/// `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000`. Other names are not looked up: what
-/// one listens on should not depend on a name server.
-pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let port = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
-    match port {
-        Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        None => Err(format!(
-            "{text:?} is no address; write it like \"127.0.0.1:9000\" or \"[::1]:9000\""
-        )),
     }
 }
 

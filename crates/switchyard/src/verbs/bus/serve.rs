@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,13 +15,13 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::file::BusFile;
 use super::listener::{Listener, Place};
-use super::setup::{BusSetup, prepare, warnings};
+use super::setup::BusSetup;
+use super::source::{Source, say};
 use super::{control, token, ws};
-use crate::bootstrap;
 use crate::cli::bus::ServeArgs;
 use crate::config::Config;
+use crate::daemon::yard;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::signals::{Asked, DaemonSignals};
 use crate::stdio;
@@ -37,13 +37,10 @@ pub(super) async fn serve(
     args: ServeArgs,
     config: Config,
 ) -> Result<ExitCode, Failure> {
-    let here = std::env::current_dir().context("cannot tell where this is")?;
-    let path = here.join(path);
-    let source = Source::new(path, here, args.record.clone(), config);
-    bootstrap::sweep(&source.config).await;
-    let (setup, mut listeners, token_file) = source.read().await?;
-    let _first = source.listeners.set(listeners.clone());
-    listeners.extend(args.listeners());
+    yard::sweep(&config).await;
+    let (source, first) = Source::open(&path, args.record.clone(), config).await?;
+    let BusSetup { setup, mut listeners, token_file } = first;
+    listeners.extend(Listener::all_of(&args));
     if args.stdio {
         listeners.clear();
     }
@@ -130,47 +127,6 @@ async fn run(
                 });
             }
         }
-    }
-}
-
-/// Where a bus's setup comes from, at its start and at each reload.
-pub(super) struct Source {
-    pub(super) path: PathBuf,
-    here: PathBuf,
-    record: Option<PathBuf>,
-    config: Config,
-    /// Those of the file at the start.
-    listeners: OnceLock<Vec<Listener>>,
-}
-
-impl Source {
-    fn new(path: PathBuf, here: PathBuf, record: Option<PathBuf>, config: Config) -> Self {
-        Self { path, here, record, config, listeners: OnceLock::new() }
-    }
-
-    async fn read(&self) -> Result<(bus::Setup, Vec<Listener>, Option<PathBuf>), Failure> {
-        let file = BusFile::read(&self.path, &self.here)?;
-        for warning in warnings(&file) {
-            say(&warning);
-        }
-        let BusSetup { setup, listeners, token_file } =
-            prepare(file, &self.config, &self.here).await?;
-        Ok((bus::Setup { record: self.record.clone(), ..setup }, listeners, token_file))
-    }
-
-    /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
-    pub(super) async fn reload(&self, bus: &Bus) -> Result<Vec<String>, Failure> {
-        let (setup, listeners, _) = self.read().await?;
-        bus.reload(setup).await?;
-        let mut notes = Vec::new();
-        if self.listeners.get().is_some_and(|first| *first != listeners) {
-            notes.push("other listeners take effect when the bus is started again".to_owned());
-        }
-        Ok(notes)
-    }
-
-    pub(super) fn run_dir(&self) -> &Path {
-        &self.config.home.run
     }
 }
 
@@ -265,8 +221,4 @@ async fn talk(client: Option<tokio::net::UnixStream>) {
         ((), ()) = async { tokio::join!(said, heard) } => {}
         () = terminal::reader_gone() => {}
     }
-}
-
-pub(super) fn say(text: &str) {
-    terminal::say(&format!("switchyard bus: {text}"));
 }

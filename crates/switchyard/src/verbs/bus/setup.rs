@@ -19,7 +19,7 @@ use super::listener::{Listener, Place};
 use super::pool_table::{PoolEntry, Work};
 use super::units::show_bytes;
 use crate::agents::command::agent_command;
-use crate::bootstrap;
+
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 
@@ -196,7 +196,7 @@ pub(super) async fn launch(
         }
     };
     set_env(&mut launch.env, pool);
-    launch.records_dir = Some(bootstrap::records_dir(config));
+    launch.records_dir = Some(config.home.workers());
     launch.cgroups = config.file.workers.cgroups;
     Ok(launch)
 }

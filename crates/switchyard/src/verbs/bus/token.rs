@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use bus::Token;
 
-use super::serve::say;
-use crate::bootstrap::make_private_dir;
+use super::source::say;
 use crate::config::Config;
+use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};
 
 pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failure> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::cli::parse_duration;
+use crate::time::parse_duration;
 
 const SIZES: [(&str, u64); 9] = [
     ("TiB", 1 << 40),

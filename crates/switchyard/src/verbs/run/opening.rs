@@ -5,16 +5,17 @@ use serde_json::{Map, Value, json};
 use sessions::options::Wishes;
 use wire::{Seq, SessionId};
 
-use crate::bootstrap;
-use crate::cli::RunArgs;
+use crate::cli::run::RunArgs;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::session_info::SessionInfo;
 use crate::terminal::format::members;
 use crate::terminal::prompt;
 use crate::terminal::spinner::Spinner;
-use crate::worker;
-use crate::worker::require_a_person;
+use crate::this_process;
+use crate::this_process::require_a_person;
+use crate::verbs::session_args::add_dirs;
+use crate::verbs::session_args::working_directory;
 
 /// A session, and what is to be done before it is prompted.
 pub(super) struct Opened {
@@ -93,8 +94,8 @@ async fn new(
     struct Made {
         id: SessionId,
     }
-    let cwd = bootstrap::working_directory(args.agent.cwd.as_deref())?;
-    let add_dirs = args.agent.add_dirs()?;
+    let cwd = working_directory(args.agent.cwd.as_deref())?;
+    let add_dirs = add_dirs(&args.agent)?;
     prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     // While it is being set the agent may ask something, and only who knows the session can answer.
     let is_unstarted = !wishes.is_empty() || args.auth.is_some();
@@ -104,7 +105,7 @@ async fn new(
         "command": words.collect::<Vec<_>>(),
         "cwd": cwd,
         "additionalDirectories": add_dirs,
-        "env": worker::environment_for_agents(),
+        "env": this_process::environment_for_agents(),
         "limits": args.limits.limits(),
         // Some agents take it only when they are started.
         "model": args.wishes.model,

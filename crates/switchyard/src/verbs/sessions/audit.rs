@@ -4,15 +4,13 @@ use client::encoded;
 use projection::sanitize_line;
 use serde::Deserialize;
 use sessions::audit::{self, Row};
-use sessions::mint;
-use wire::{Json, Millis};
+use wire::Json;
 
-use crate::bootstrap;
-use crate::cli::{AuditArgs, AuditFormat, parse_duration};
+use crate::cli::sessions::{AuditArgs, AuditFormat};
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::terminal;
-use crate::verbs::sessions::Output;
+use crate::terminal::output::Output;
 
 pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
     let mut query = "limit=1000".to_owned();
@@ -93,27 +91,6 @@ fn text_line(row: &Row) -> String {
         shown(&by),
         waited.unwrap_or_default()
     )
-}
-
-/// A time, the beginning of a day here, or how long ago.
-pub(crate) fn parse_time(text: &str) -> Result<Millis, String> {
-    let text = text.trim();
-    if let Ok(time) = text.parse::<jiff::Timestamp>() {
-        return Ok(Millis(time.as_millisecond()));
-    }
-    if let Ok(day) = text.parse::<jiff::civil::Date>() {
-        let start =
-            day.to_zoned(jiff::tz::TimeZone::system()).map_err(|error| error.to_string())?;
-        return Ok(Millis(start.timestamp().as_millisecond()));
-    }
-    let ago = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
-        Some(days) => return Ok(bootstrap::days_ago(days)),
-        None => parse_duration(text).map_err(|_| {
-            format!("`{text}` is no time: give 2026-11-03T09:00:00Z, 2026-11-03, 90m or 7d")
-        })?,
-    };
-    let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
-    Ok(Millis(mint::now().0.saturating_sub(ago)))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ async fn a_command_is_launched_as_it_is_written() {
     assert_eq!(launch.cwd, Path::new(HERE), "where the bus is started");
     assert!(launch.env.inherit);
     assert_eq!(launch.env.set, BTreeMap::from([("KEY".into(), "v".into())]));
-    assert_eq!(launch.keeper_args, [bootstrap::KEEPER_VERB]);
+    assert_eq!(launch.keeper_args, [::bus::keeper::VERB]);
     assert!(launch.records_dir.is_some(), "what a crash leaves can be swept");
 }
 
@@ -72,7 +72,7 @@ async fn only_the_named_variables_are_handed_on() {
 async fn a_known_agent_is_launched_as_an_acp_worker() {
     let launch = launched("[[pool]]\nname = 'p'\nagent = 'demo'\nenv = { A = 'b' }").await.unwrap();
     assert_eq!(launch.program, std::env::current_exe().unwrap());
-    assert_eq!(launch.args[0], bootstrap::DEMO_VERB);
+    assert_eq!(launch.args[0], crate::agents::demo::VERB);
     assert_eq!(launch.env.set.get(OsStr::new("A")), Some(&"b".into()));
 }
 

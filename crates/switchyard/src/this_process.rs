@@ -1,12 +1,18 @@
-//! Whether an agent of ours has started this very process, what it then does not do, and what of
-//! our environment agents get.
+//! This very process: its program, whether an agent of ours has started it, what it then does not
+//! do, and what of its environment agents get.
 //!
 //! A model may talk an agent into calling our own commands. They look, make sessions and prompt,
 //! as for everybody; what is a person's to decide they leave to persons.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::outcome::{ERROR, Failure};
+
+/// This very executable, also after an upgrade has replaced the file.
+pub(crate) fn own_exe() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
 
 pub(crate) fn is_worker() -> bool {
     let own = i32::try_from(std::process::id()).unwrap_or_default();

@@ -1,6 +1,6 @@
 use super::*;
 use crate::verbs::bus::listener::Place;
-use crate::verbs::bus::pool_table::Work;
+use crate::verbs::bus::pool_table::{PoolEntry, Work};
 use crate::verbs::bus::setup::{problems, warnings};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -1,0 +1,79 @@
+//! A daemon is put together: its settings, agents, warm workers and desk, but not its listeners.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use server::daemon::{Daemon, Settings};
+use server::metrics::{Metrics, WarmPool};
+use sessions::desk::Desk;
+use sessions::permission::Policy;
+use sessions::pools::Pools;
+use sessions::yard::Yard;
+
+use super::agents::Catalogued;
+use crate::config::Config;
+use crate::config::serve::{Wanted, Warm};
+use crate::home::{self, make_private_dir};
+use crate::outcome::Failure;
+
+/// After the last turn, connections and workers have this long to go.
+pub(super) const FAREWELL: Duration = Duration::from_secs(15);
+
+/// The daemon without its listeners.
+pub(super) fn assemble(
+    config: &Arc<Config>,
+    wanted: &Wanted,
+    (base, elsewhere): (String, Vec<String>),
+    mut yard: Yard,
+    policy: Policy,
+    is_warm: bool,
+    metrics: &Metrics,
+) -> Result<Arc<Daemon>, Failure> {
+    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
+    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
+    yard.settings.worker_idle = Some(wanted.worker_idle);
+    yard.settings.put_aside_after = Some(wanted.put_aside);
+    let state = &config.home.state;
+    let shared_cwd = config.home.shared();
+    make_private_dir(&shared_cwd)?;
+    let warm = match is_warm {
+        true => config.file.warm.settings(shared_cwd),
+        false => Warm::none().settings(shared_cwd),
+    };
+    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
+    let agents = Arc::new(Catalogued::new(config.clone()));
+    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
+    let weak = Arc::downgrade(&desk);
+    metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
+    let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
+    let sessions_dir = state.join("sessions");
+    for dir in [&projects_dir, &sessions_dir] {
+        make_private_dir(dir)?;
+    }
+    let settings = Settings {
+        base,
+        elsewhere,
+        default_agent: wanted.agent.clone(),
+        roots: wanted.roots.clone(),
+        home: home::of_user(),
+        sessions_dir,
+        projects_dir,
+        pace: config.pace(),
+    };
+    Ok(Daemon::new(desk, settings, metrics.clone()))
+}
+
+/// The workers that stand ready, by agent.
+fn ready(desk: &Desk) -> Vec<WarmPool> {
+    let mut pools = BTreeMap::<String, WarmPool>::new();
+    for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
+        let pool = pools.entry(key.agent.clone()).or_default();
+        pool.agent = key.agent;
+        pool.n_ready += key.warm as u64;
+        pool.n_starting += u64::from(key.is_starting);
+        pool.n_hits += key.counts.hits;
+        pool.n_misses += key.counts.misses;
+    }
+    pools.into_values().collect()
+}

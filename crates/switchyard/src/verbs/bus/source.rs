@@ -1,0 +1,63 @@
+//! Where a bus's setup comes from, at its start and at each reload, and what is said about it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use bus::Bus;
+
+use super::file::BusFile;
+use super::listener::Listener;
+use super::setup::{BusSetup, prepare, warnings};
+use crate::config::Config;
+use crate::outcome::Failure;
+use crate::terminal;
+
+/// Where a bus's setup comes from.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    here: PathBuf,
+    record: Option<PathBuf>,
+    pub(super) config: Config,
+    /// Those of the file at the start.
+    listeners: Vec<Listener>,
+}
+
+impl Source {
+    /// Also what is read of it first.
+    pub(super) async fn open(
+        path: &Path,
+        record: Option<PathBuf>,
+        config: Config,
+    ) -> Result<(Self, BusSetup), Failure> {
+        let here = std::env::current_dir().context("cannot tell where this is")?;
+        let path = here.join(path);
+        let mut source = Self { path, here, record, config, listeners: Vec::new() };
+        let first = source.read().await?;
+        source.listeners.clone_from(&first.listeners);
+        Ok((source, first))
+    }
+
+    async fn read(&self) -> Result<BusSetup, Failure> {
+        let file = BusFile::read(&self.path, &self.here)?;
+        for warning in warnings(&file) {
+            say(&warning);
+        }
+        let mut read = prepare(file, &self.config, &self.here).await?;
+        read.setup.record.clone_from(&self.record);
+        Ok(read)
+    }
+
+    /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<Vec<String>, Failure> {
+        let BusSetup { setup, listeners, .. } = self.read().await?;
+        bus.reload(setup).await?;
+        let is_elsewhere = listeners != self.listeners;
+        let note = "other listeners take effect when the bus is started again";
+        Ok(is_elsewhere.then(|| note.to_owned()).into_iter().collect())
+    }
+}
+
+/// Says something on stderr.
+pub(super) fn say(text: &str) {
+    terminal::say(&format!("switchyard bus: {text}"));
+}
