@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         for n_sessions in options.n_sessions.iter().copied() {
             for over in options.over.iter().copied() {
                 let point = Point { over, n_sessions, n_bytes };
-                let series = point.measure(&stage, pace, &routers)?;
+                let series = stage.measure(point, pace, &routers)?;
                 if !options.is_json {
                     table::rows(point, &series);
                 }

@@ -18,6 +18,7 @@ mod http;
 mod processes;
 mod rpc;
 mod sandbox_agent;
+mod service;
 mod stage;
 mod stdio_to_ws;
 mod switchyard;
@@ -30,10 +31,11 @@ pub(crate) use table::end;
 
 use figures::Figures;
 use processes::Program;
+use service::{Conversation, Pool, Service};
 use stage::{Agent, Stage};
 use switchyard::{Over, Switchyard};
 use tally::Tally;
-use through::{Conversation, Pool, Service, Through};
+use through::Through;
 
 const BURST: u64 = 100_000;
 const CHUNK_BYTES: usize = 40;
@@ -199,7 +201,7 @@ impl Measuring {
                 conversations.push(conversation);
             }
             std::thread::sleep(SETTLE);
-            row.few_mb = through::memory_of(stage, service.as_ref());
+            row.few_mb = service::memory_of(stage, service.as_ref());
             Ok(())
         });
     }

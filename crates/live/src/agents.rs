@@ -9,7 +9,7 @@ mod rows;
 pub use recipes::{Recipe, Surroundings};
 pub use rows::{AGENTS, OWN};
 
-use crate::checks::Check;
+use crate::check::Check;
 use crate::install::Package;
 
 #[derive(Debug, Clone, Copy)]

@@ -5,68 +5,17 @@
 //! at the processes that are left, never at what an agent claims.
 
 use crate::agents::{Asks, Launch, Quirk};
+use crate::check::Check;
 use crate::model::log::Entry;
 use crate::model::{Server, scenario};
 use crate::open_design;
 use crate::place::Place;
-use crate::turn::{Running, Stuck, Turn};
+use crate::turn::{Running, Turn};
+use crate::verdict::{Failed, Verdict, because};
 use serde_json::{Value, json};
-use std::fmt;
 use std::io;
 use std::path::Path;
 use testkit::proc;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Check {
-    Text,
-    Thinking,
-    Allowed,
-    Denied,
-    Shell,
-    Cancel,
-    Http401,
-    Http429,
-    Http500,
-    Resume,
-    Model,
-    Crash,
-    OpenDesign,
-}
-
-pub const CHECKS: [Check; 13] = [
-    Check::Text,
-    Check::Thinking,
-    Check::Allowed,
-    Check::Denied,
-    Check::Shell,
-    Check::Cancel,
-    Check::Http401,
-    Check::Http429,
-    Check::Http500,
-    Check::Resume,
-    Check::Model,
-    Check::Crash,
-    Check::OpenDesign,
-];
-
-/// With a few words that explain it; empty if there is nothing to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    Pass(String),
-    Fail(String),
-    NotApplicable(String),
-}
-
-/// A reason to fail.
-#[derive(Debug, thiserror::Error)]
-pub enum Failed {
-    #[error(transparent)]
-    Stuck(#[from] Stuck),
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("{0}")]
-    Because(String),
-}
 
 type Checked = Result<String, Failed>;
 
@@ -402,28 +351,4 @@ pub(crate) fn ended(turn: &Turn, reason: &str) -> Result<(), Failed> {
 
 pub(crate) fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), Failed> {
     if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.told()))) }
-}
-
-pub(crate) fn because(reason: String) -> Failed {
-    Failed::Because(reason)
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "text",
-            Self::Thinking => "thinking",
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Shell => "shell",
-            Self::Cancel => "cancel",
-            Self::Http401 => "401",
-            Self::Http429 => "429",
-            Self::Http500 => "500",
-            Self::Resume => "resume",
-            Self::Model => "model",
-            Self::Crash => "crash",
-            Self::OpenDesign => "/api",
-        })
-    }
 }

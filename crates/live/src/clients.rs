@@ -5,11 +5,11 @@
 //! the disk, in what the model server was asked, and in the processes that are left.
 
 use crate::agents::{Agent, Asks, Launch, Recipe, Surroundings};
-use crate::checks::{Failed, Verdict, because};
 use crate::install::{Cache, Package, Source};
 use crate::model::{MODELS, Server, scenario};
 use crate::place::Place;
 use crate::table::Row;
+use crate::verdict::{Failed, Verdict, because};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;

@@ -4,7 +4,8 @@
 //! An agent that cannot be installed or set up is a row that says so, and stops nobody.
 
 use crate::agents::Agent;
-use crate::checks::{self, CHECKS, Verdict};
+use crate::check::CHECKS;
+use crate::checks;
 use crate::install::{Cache, Installed};
 use crate::model::Server;
 use crate::place::Place;
@@ -12,6 +13,7 @@ use crate::say;
 use crate::sdk_checks::{self, SDK_CHECKS};
 use crate::servers::{self, ModelServer, SERVER_CHECKS};
 use crate::table::Row;
+use crate::verdict::Verdict;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Semaphore;

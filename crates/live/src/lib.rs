@@ -10,6 +10,7 @@
 //! | [`agents`] | the table of agents and how each is set up |
 //! | [`place`] | a private home for one agent, and its processes |
 //! | [`turn`] | one `switchyard run` |
+//! | [`check`], [`verdict`] | the checks by name; how one has ended |
 //! | [`checks`] | what each agent is put through |
 //! | [`servers`] | model servers of others, and the built-in agent in front of them |
 //! | [`sdk_checks`] | the same by the official SDK's client through `switchyard acp` |
@@ -19,6 +20,7 @@
 //! | [`table`] | the results |
 
 pub mod agents;
+pub mod check;
 pub mod checks;
 pub mod clients;
 pub mod drive;
@@ -30,6 +32,7 @@ pub mod sdk_checks;
 pub mod servers;
 pub mod table;
 pub mod turn;
+pub mod verdict;
 
 use std::io::Write as _;
 

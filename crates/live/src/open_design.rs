@@ -4,8 +4,8 @@
 //! In: an agent in its place. Out: whether it wrote the file that it was asked for, in its project,
 //! and answered.
 
-use crate::checks::{Failed, because};
 use crate::place::Place;
+use crate::verdict::{Failed, because};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

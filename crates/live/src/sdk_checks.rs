@@ -3,9 +3,9 @@
 //! In: an agent in its place. Out: one verdict for each check.
 //! Every line of every conversation is judged by the official schema.
 
-use crate::checks::{Failed, Verdict, because};
 use crate::model::scenario;
 use crate::place::Place;
+use crate::verdict::{Failed, Verdict, because};
 use agent_client_protocol::v1::schema::{SessionId, SessionUpdate, StopReason};
 use std::fmt;
 use std::path::PathBuf;

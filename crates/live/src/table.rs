@@ -3,7 +3,7 @@
 //! In: rows of verdicts. Out: text for a terminal, Markdown for the documentation, and the
 //! documentation with its old table replaced.
 
-use crate::checks::Verdict;
+use crate::verdict::Verdict;
 use std::fmt::Write as _;
 
 pub const BEGIN: &str = "<!-- live:begin -->";

@@ -18,7 +18,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::point::{Over, Point};
-use super::series::Run;
+use super::series::{Run, Series};
 use super::{Options, Pace};
 
 /// How long a router may take to listen, and to end after SIGTERM. Both take milliseconds.
@@ -77,7 +77,30 @@ impl Stage {
         })
     }
 
-    pub(super) fn run(&self, through: Through, point: Point, pace: Pace) -> anyhow::Result<Run> {
+    /// Each router at one point, in turns.
+    pub(super) fn measure(
+        &self,
+        point: Point,
+        pace: Pace,
+        routers: &[Through],
+    ) -> anyhow::Result<Vec<(Through, Series)>> {
+        // A socket pair is the same whatever it is compared with.
+        let floor = (point.over == Over::Tcp).then_some(Through::Floor);
+        let mut all: Vec<_> =
+            floor.iter().chain(routers).map(|through| (*through, Series::default())).collect();
+        for round in 0..pace.n_rounds {
+            // Nobody always comes after the same neighbour.
+            let n_all = all.len();
+            for turn in 0..n_all {
+                if let Some((through, series)) = all.get_mut((turn + round) % n_all) {
+                    series.add(self.run(*through, point, pace)?);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn run(&self, through: Through, point: Point, pace: Pace) -> anyhow::Result<Run> {
         let mut load = self.command(&self.programs.join("bus-load"));
         let as_ms = |duration: Duration| duration.as_millis().to_string();
         load.args(["--sessions", &point.n_sessions.to_string()]);

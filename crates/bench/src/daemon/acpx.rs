@@ -11,8 +11,8 @@ use bench::chunk::number_in;
 use tempfile::TempDir;
 
 use super::processes::{Program, end_all_of};
+use super::service::{Conversation, Service};
 use super::stage::{Agent, MARK, Stage};
-use super::through::{Conversation, Service};
 
 const READ_BYTES: usize = 256 << 10;
 /// Longer than any of the measurements; what is left is ended.

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::processes::Program;
 use super::rpc::{Said, Speaker};
+use super::service::{Conversation, Service};
 use super::stage::{Agent, Stage};
-use super::through::{Conversation, Service};
 
 const READ_BYTES: usize = 256 << 10;
 

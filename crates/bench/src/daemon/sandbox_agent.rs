@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use super::http::{Connection, EventStream, Heard};
 use super::processes::Program;
 use super::rpc::{Said, Speaker};
+use super::service::{Conversation, Service};
 use super::stage::{Agent, Stage, free_address};
-use super::through::{Conversation, Service};
 
 const LAUNCHERS: &str = "data/sandbox-agent/bin/agent_processes";
 /// After the answer to a prompt, chunks that are still on their way come within this; those

@@ -11,8 +11,8 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::processes::Program;
 use super::rpc::{Said, Speaker};
+use super::service::{Conversation, Service};
 use super::stage::{Agent, Stage, free_address};
-use super::through::{Conversation, Service};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::http::{Connection, EventStream, Heard};
 use super::processes::Program;
+use super::service::{Conversation, Pool, Service};
 use super::stage::{Agent, Stage, free_address};
-use super::through::{Conversation, Pool, Service};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Rarely enough not to hold up the agent that is waited for.

@@ -1,12 +1,11 @@
-//! The ways to an agent that are compared, and what each must be able to do.
+//! The ways to an agent that are compared.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::acpx::Acpx;
 use super::bare_pipe::BarePipe;
-use super::processes::{Program, memory_mb, own};
 use super::sandbox_agent::SandboxAgent;
+use super::service::{Pool, Service};
 use super::stage::{Agent, Stage};
 use super::stdio_to_ws::StdioToWs;
 use super::switchyard::{Over, Switchyard};
@@ -18,38 +17,6 @@ pub(super) enum Through {
     SandboxAgent,
     Acpx,
     Switchyard(Over),
-}
-
-/// Whether agents are kept ready, where a service can do that: as it comes, or never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pool {
-    AsItComes,
-    Off,
-}
-
-/// A running service, or what stands for one.
-pub(super) trait Service {
-    /// A new session with an agent of its own.
-    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>>;
-
-    /// Its program, where there is one that runs all the time.
-    fn program(&self) -> Option<&Program>;
-
-    fn home(&self) -> Option<&Path>;
-}
-
-/// One session, as its client sees it.
-pub(super) trait Conversation {
-    fn prompt(&mut self, text: &str) -> anyhow::Result<()>;
-
-    /// The number of the next chunk; none when the turn is over and nothing more comes.
-    fn next(&mut self) -> anyhow::Result<Option<u64>>;
-
-    /// Waits for the end of a turn all of whose chunks have come.
-    fn finish(&mut self) -> anyhow::Result<()> {
-        while self.next()?.is_some() {}
-        Ok(())
-    }
 }
 
 /// A service, and how long it took to be ready.
@@ -103,10 +70,4 @@ impl Through {
     pub(super) fn is_slow(self) -> bool {
         self == Self::Acpx
     }
-}
-
-/// Memory of all that the service runs, but for the agents.
-pub(super) fn memory_of(stage: &Stage, service: &dyn Service) -> Option<f64> {
-    let home = service.home()?;
-    Some(memory_mb(&own(stage, service.program().map(Program::pid), home)))
 }

@@ -1,7 +1,7 @@
 //! The table of agents.
 
 use super::{Agent, Asks, Launch, Quirk, recipes};
-use crate::checks::Check;
+use crate::check::Check;
 use crate::install::{Package, Source};
 
 const fn npm(

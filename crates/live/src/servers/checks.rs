@@ -1,9 +1,10 @@
 //! What the built-in agent is put through with a server that is not ours.
 
 use super::{Kind, MOCKED, ModelServer, Running};
-use crate::checks::{Failed, Verdict, because, ended, holds, is_text};
+use crate::checks::{ended, holds, is_text};
 use crate::place::Place;
 use crate::turn::{self, Turn};
+use crate::verdict::{Failed, Verdict, because};
 use serde_json::Value;
 use std::fmt;
 use std::process::Stdio;
