@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use bus::StopLadder;
 use runtimes::catalogue::Own;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use server::daemon::Pace;
 use sessions::observer::Observers;
-use sessions::permission::{Mode, RulesFile};
+use sessions::permission::{Mode, Policy, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
@@ -59,16 +61,27 @@ pub(crate) struct File {
     pub(crate) agent_servers: BTreeMap<String, Own>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
     durability: DurabilityName,
-    max_session_bytes: Option<u64>,
+    max_session_bytes: u64,
     pub(crate) keep_days: Option<u32>,
     pub(crate) max_total_bytes: Option<u64>,
 }
 
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            durability: DurabilityName::default(),
+            max_session_bytes: store::Options::default().max_session_bytes,
+            keep_days: None,
+            max_total_bytes: None,
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum DurabilityName {
     #[default]
@@ -76,36 +89,71 @@ enum DurabilityName {
     Power,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
-    worker_line_bytes: Option<usize>,
-    client_line_bytes: Option<usize>,
-    queued_prompts: Option<usize>,
-    sessions_per_token: Option<NonZeroUsize>,
-    terminals: Option<usize>,
-    terminal_output_bytes: Option<usize>,
-    restarts: Option<usize>,
+    worker_line_bytes: usize,
+    client_line_bytes: usize,
+    queued_prompts: usize,
+    sessions_per_token: NonZeroUsize,
+    terminals: usize,
+    terminal_output_bytes: usize,
+    restarts: usize,
 }
 
-#[derive(Debug, Default, Deserialize)]
+impl Default for Limits {
+    fn default() -> Self {
+        let usual = Settings::default();
+        Self {
+            worker_line_bytes: usual.worker_line_bytes,
+            client_line_bytes: usual.client_line_bytes,
+            queued_prompts: usual.max_queued_prompts,
+            sessions_per_token: NonZeroUsize::new(usual.max_sessions_per_token)
+                .unwrap_or(NonZeroUsize::MAX),
+            terminals: usual.max_terminals,
+            terminal_output_bytes: usual.terminal_output_bytes,
+            restarts: usual.max_restarts,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Waits {
-    initialize: Option<Wait>,
-    open: Option<Wait>,
-    write_stall: Option<Wait>,
-    cancel_grace: Option<Wait>,
-    after_eof: Option<Wait>,
-    after_term: Option<Wait>,
-    permission: Option<Wait>,
-    quiet: Option<Wait>,
-    client_warning: Option<Wait>,
-    client_eviction: Option<Wait>,
-    heartbeat: Option<Wait>,
+    initialize: Wait,
+    open: Wait,
+    write_stall: Wait,
+    cancel_grace: Wait,
+    after_eof: Wait,
+    after_term: Wait,
+    permission: Wait,
+    quiet: Wait,
+    client_warning: Wait,
+    client_eviction: Wait,
+    heartbeat: Wait,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "String")]
+impl Default for Waits {
+    fn default() -> Self {
+        let (usual, pace) = (Settings::default(), Pace::default());
+        Self {
+            initialize: Wait(usual.initialize_within),
+            open: Wait(usual.open_within),
+            write_stall: Wait(usual.write_stall),
+            cancel_grace: Wait(usual.cancel_grace),
+            after_eof: Wait(usual.stop.after_eof),
+            after_term: Wait(usual.stop.after_term),
+            permission: Wait(usual.permission_within),
+            quiet: Wait(usual.quiet_after),
+            client_warning: Wait(pace.warn_after),
+            client_eviction: Wait(pace.evict_after),
+            heartbeat: Wait(pace.heartbeat),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) struct Wait(pub(crate) Duration);
 
 impl TryFrom<String> for Wait {
@@ -116,26 +164,29 @@ impl TryFrom<String> for Wait {
     }
 }
 
+impl From<Wait> for String {
+    fn from(Wait(time): Wait) -> Self {
+        format!("{}ms", time.as_millis())
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Permissions {
-    mode: Option<Mode>,
+    /// The one that the file names.
+    pub(crate) mode: Option<Mode>,
     /// A rules file, relative to the configuration.
     pub(crate) rules: Option<PathBuf>,
 }
 
 impl Permissions {
+    /// The one that holds.
     pub(crate) fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
     }
-
-    /// The mode, if the file names one.
-    pub(crate) fn chosen_mode(&self) -> Option<Mode> {
-        self.mode
-    }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Workers {
     pub(crate) cgroups: bool,
@@ -198,7 +249,7 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
         }
     };
     let lines = [file.limits.worker_line_bytes, file.limits.client_line_bytes];
-    if lines.into_iter().flatten().any(|bytes| bytes < MIN_LINE_BYTES) {
+    if lines.into_iter().any(|bytes| bytes < MIN_LINE_BYTES) {
         bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
     }
     Ok(Config { home, file, observers: Observers::default(), written })
@@ -215,59 +266,50 @@ impl Config {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings {
+        let File { limits, waits, .. } = &self.file;
+        Settings {
             observers: self.observers.clone(),
             forbidden: self.home.forbidden(),
+            worker_line_bytes: limits.worker_line_bytes,
+            client_line_bytes: limits.client_line_bytes,
+            max_queued_prompts: limits.queued_prompts,
+            max_sessions_per_token: limits.sessions_per_token.get(),
+            max_terminals: limits.terminals,
+            terminal_output_bytes: limits.terminal_output_bytes,
+            max_restarts: limits.restarts,
+            initialize_within: waits.initialize.0,
+            open_within: waits.open.0,
+            write_stall: waits.write_stall.0,
+            cancel_grace: waits.cancel_grace.0,
+            stop: StopLadder { after_eof: waits.after_eof.0, after_term: waits.after_term.0 },
+            permission_within: waits.permission.0,
+            quiet_after: waits.quiet.0,
             ..Settings::default()
-        };
-        let Limits {
-            worker_line_bytes,
-            client_line_bytes,
-            queued_prompts,
-            sessions_per_token,
-            terminals,
-            terminal_output_bytes,
-            restarts,
-        } = &self.file.limits;
-        set(&mut settings.worker_line_bytes, *worker_line_bytes);
-        set(&mut settings.client_line_bytes, *client_line_bytes);
-        set(&mut settings.max_queued_prompts, *queued_prompts);
-        set(&mut settings.max_sessions_per_token, sessions_per_token.map(NonZeroUsize::get));
-        set(&mut settings.max_terminals, *terminals);
-        set(&mut settings.terminal_output_bytes, *terminal_output_bytes);
-        set(&mut settings.max_restarts, *restarts);
-        let waits = &self.file.waits;
-        let of = |wait: Option<Wait>| wait.map(|wait| wait.0);
-        set(&mut settings.initialize_within, of(waits.initialize));
-        set(&mut settings.open_within, of(waits.open));
-        set(&mut settings.write_stall, of(waits.write_stall));
-        set(&mut settings.cancel_grace, of(waits.cancel_grace));
-        set(&mut settings.stop.after_eof, of(waits.after_eof));
-        set(&mut settings.stop.after_term, of(waits.after_term));
-        set(&mut settings.permission_within, of(waits.permission));
-        set(&mut settings.quiet_after, of(waits.quiet));
-        settings
+        }
+    }
+
+    /// Of sessions that say nothing else. The rules are the yard's, which follows their file.
+    pub(crate) fn policy(&self) -> Policy {
+        Policy { mode: self.file.permissions.mode(), ..Policy::default() }
     }
 
     /// How readers of the daemon's events are waited for.
-    pub(crate) fn pace(&self) -> server::daemon::Pace {
-        let mut pace = server::daemon::Pace::default();
+    pub(crate) fn pace(&self) -> Pace {
         let waits = &self.file.waits;
-        let of = |wait: Option<Wait>| wait.map(|wait| wait.0);
-        set(&mut pace.warn_after, of(waits.client_warning));
-        set(&mut pace.evict_after, of(waits.client_eviction));
-        set(&mut pace.heartbeat, of(waits.heartbeat));
-        pace
+        Pace {
+            warn_after: waits.client_warning.0,
+            evict_after: waits.client_eviction.0,
+            heartbeat: waits.heartbeat.0,
+        }
     }
 
     pub(crate) fn store_options(&self) -> store::Options {
-        let durability = match self.file.store.durability {
+        let Store { durability, max_session_bytes, .. } = self.file.store;
+        let durability = match durability {
             DurabilityName::Process => Durability::Process,
             DurabilityName::Power => Durability::Power,
         };
-        let mut options = store::Options { durability, ..store::Options::default() };
-        set(&mut options.max_session_bytes, self.file.store.max_session_bytes);
-        options
+        store::Options { durability, max_session_bytes }
     }
 
     /// The variables that agents of one's own are given; some of them are keys.
@@ -281,11 +323,5 @@ impl Config {
         let path = self.file.permissions.rules.as_ref()?;
         let base = self.home.config.parent().unwrap_or(Path::new("/"));
         Some(RulesFile::new(base.join(path)))
-    }
-}
-
-fn set<T>(slot: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *slot = value;
     }
 }

@@ -37,8 +37,9 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(rename = "remedy")]
     pub(crate) hint: Option<String>,
+    /// Whoever read our output has gone, as `| head` does when it has seen enough.
     #[serde(skip)]
-    is_reader_gone: bool,
+    pub(crate) is_reader_gone: bool,
 }
 
 impl Failure {
@@ -75,11 +76,6 @@ impl Failure {
         }
     }
 
-    /// What went wrong and what to do, for those who tell it in their own way.
-    pub(crate) fn into_words(self) -> (String, Option<String>) {
-        (self.message, self.hint)
-    }
-
     /// The same for clients.
     pub(crate) fn fault(&self) -> Fault {
         let category = BY_CATEGORY.iter().find(|(_, code)| *code == self.code);
@@ -108,16 +104,6 @@ impl Failure {
         };
         Self::new(DENIED, "a limit is reached, and nobody was there to ask")
             .hint(format!("go on with a higher {flag}, or at a terminal"))
-    }
-
-    /// Whoever read our output has gone, as `| head` does when it has seen enough.
-    pub(crate) fn is_reader_gone(&self) -> bool {
-        self.is_reader_gone
-    }
-
-    /// For those who have more to do than to print.
-    pub(crate) fn forgive_reader_gone(self) -> Result<(), Self> {
-        if self.is_reader_gone { Ok(()) } else { Err(self) }
     }
 
     /// Tells the person, and what the command ends with. Whose reader has had enough has done what

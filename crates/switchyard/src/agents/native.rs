@@ -109,7 +109,7 @@ pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
             Models::new(setup, CANDIDATES.to_vec()).advising(advice(config, by_daemon))
         }
         Err(failure) => {
-            let (message, remedy) = failure.into_words();
+            let Failure { message, hint: remedy, .. } = failure;
             let reason = Reason::Inside("bad_configuration");
             found.diagnoses = vec![Diagnosis::new(reason, message, remedy.unwrap_or_default())];
             return found;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sessions::permission::Mode;
 use sessions::pools::WarmSettings;
 
@@ -39,37 +39,52 @@ pub(crate) struct Serve {
 }
 
 /// Workers that are kept ready.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Warm {
-    enabled: Option<bool>,
+    enabled: bool,
     /// Agents for which it is different.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     agents: BTreeMap<String, bool>,
-    workers: Option<usize>,
-    per_key: Option<usize>,
-    memory_bytes: Option<u64>,
-    idle: Option<Wait>,
-    open_sessions: Option<bool>,
+    workers: usize,
+    per_key: usize,
+    memory_bytes: u64,
+    idle: Wait,
+    open_sessions: bool,
+}
+
+impl Default for Warm {
+    fn default() -> Self {
+        let usual = WarmSettings::default();
+        Self {
+            enabled: usual.is_on,
+            agents: usual.agents,
+            workers: usual.max_workers,
+            per_key: usual.max_per_key,
+            memory_bytes: usual.max_memory_bytes,
+            idle: Wait(usual.idle),
+            open_sessions: usual.opens_sessions,
+        }
+    }
 }
 
 impl Warm {
     /// For a process that runs what it was started for, and nothing that it may not need.
     pub(crate) fn none() -> Self {
-        Self { workers: Some(0), ..Self::default() }
+        Self { workers: 0, ..Self::default() }
     }
 
     pub(crate) fn settings(&self, shared_cwd: PathBuf) -> WarmSettings {
-        let default = WarmSettings::default();
         WarmSettings {
-            is_on: self.enabled.unwrap_or(default.is_on),
+            is_on: self.enabled,
             agents: self.agents.clone(),
-            max_workers: self.workers.unwrap_or(default.max_workers),
-            max_per_key: self.per_key.unwrap_or(default.max_per_key),
-            max_memory_bytes: self.memory_bytes.unwrap_or(default.max_memory_bytes),
-            idle: self.idle.map_or(default.idle, |idle| idle.0),
-            opens_sessions: self.open_sessions.unwrap_or(default.opens_sessions),
+            max_workers: self.workers,
+            max_per_key: self.per_key,
+            max_memory_bytes: self.memory_bytes,
+            idle: self.idle.0,
+            opens_sessions: self.open_sessions,
             shared_cwd: Some(shared_cwd),
-            ..default
+            ..WarmSettings::default()
         }
     }
 }

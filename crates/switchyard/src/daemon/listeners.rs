@@ -60,35 +60,28 @@ impl Listeners {
         private: &Path,
         inherited: Inherited,
     ) -> Result<Self, Failure> {
-        let tls = |inside| match &wanted.tls {
-            None => Ok(None),
-            Some((cert, key)) => Tls::load(cert, key, inside)
-                .map(Some)
-                .map_err(|error| Failure::new(ERROR, error.to_string())),
+        let tls = |inside| {
+            let loaded = wanted.tls.as_ref().map(|(cert, key)| Tls::load(cert, key, inside));
+            loaded.transpose().map_err(|error| Failure::new(ERROR, error.to_string()))
         };
         let http = tls(Inside::Http)?;
         let forced = wanted.is_insecure;
         let http = match inherited.http.is_empty() {
             true => Bound::tcp_for_browsers(wanted.host, http, forced).await,
             false => inherited_http(inherited.http, http.as_ref(), forced).await,
-        };
-        let http = http?;
+        }?;
         let mut tcp = Vec::new();
         let has_tcp = !inherited.acp_tcp.is_empty();
         for listener in inherited.acp_tcp {
-            let tls = tls(Inside::Lines)?;
-            tcp.push(Bound::inherited_tcp(listener, tls, forced)?);
+            tcp.push(Bound::inherited_tcp(listener, tls(Inside::Lines)?, forced)?);
         }
         for address in wanted.tcp.iter().filter(|_| !has_tcp) {
-            let tls = tls(Inside::Lines)?;
-            tcp.push(Bound::tcp(*address, tls, forced).await?);
+            tcp.push(Bound::tcp(*address, tls(Inside::Lines)?, forced).await?);
         }
         let mut unix = Vec::new();
         let has_unix = !inherited.acp_unix.is_empty();
         for listener in inherited.acp_unix {
-            let path = path_of(&listener);
-            let bound = Bound::inherited_unix(listener)?;
-            unix.push((path, bound));
+            unix.push((path_of(&listener), Bound::inherited_unix(listener)?));
         }
         for path in wanted.unix.iter().filter(|_| !has_unix) {
             let path = std::path::absolute(path).map_err(anyhow::Error::from)?;
@@ -98,8 +91,7 @@ impl Listeners {
         let private = match inherited.private.into_iter().next() {
             Some(listener) => Bound::inherited_private_unix(listener),
             None => Bound::private_unix(private).await,
-        };
-        let private = private?;
+        }?;
         Ok(Self { http, page_host: None, private, tcp, unix })
     }
 

@@ -13,7 +13,7 @@ use server::login::Login;
 use server::metrics::{self, Metrics};
 use server::principal::Principal;
 use server::tokens::Tokens;
-use sessions::permission::{Policy, RulesFile};
+use sessions::permission::RulesFile;
 
 use super::assembly::{FAREWELL, assemble};
 use super::browser::Opening;
@@ -61,12 +61,10 @@ pub(crate) async fn serve(
     let mut yard = yard::open(&config).await?;
     yard.settings.questions_wait = true;
     yard.renew_all().await?;
-    // The configuration's rules are the yard's, which follows their file.
-    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
-    let daemon = assemble(&config, &wanted, bases, yard, policy, true, &metrics)?;
+    let daemon = assemble(&config, &wanted, bases, yard, config.policy(), true, &metrics)?;
     daemon.sweep_attachments().await;
     let open_design = &config.file.open_design;
-    daemon.set_open_design(open_design.with(&args, config.file.permissions.chosen_mode()));
+    daemon.set_open_design(open_design.with(&args, config.file.permissions.mode));
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     // Whoever is told of something is rarely at this machine.
     let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
@@ -138,9 +136,8 @@ fn reload(
     service.log_as(&new.file.log)?;
     guard.reload(&new.file.serve.with(args).guard)?;
     daemon.desk.yard().rules.follow(rules)?;
-    let mode = new.file.permissions.mode();
-    daemon.desk.set_policy(Policy { mode, ..Policy::default() });
-    daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.chosen_mode()));
+    daemon.desk.set_policy(new.policy());
+    daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));
     if let Some(pools) = daemon.desk.pools() {
         pools.configure(new.file.warm.settings(config.home.shared()));
     }

@@ -236,7 +236,7 @@ pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
     // A slow reader blocks this thread; the runtime must not wait with it.
     match tokio::task::block_in_place(|| print(&text)) {
         Ok(()) => Ok(true),
-        Err(failure) if failure.is_reader_gone() => Ok(false),
+        Err(failure) if failure.is_reader_gone => Ok(false),
         Err(failure) => Err(failure),
     }
 }

@@ -28,7 +28,7 @@ struct Shown {
 impl Spinner {
     pub(crate) fn start(text: impl Into<String>) -> Self {
         if !std::io::stderr().is_terminal() || terminal::is_dumb() {
-            return Self::none();
+            return Self(None);
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
@@ -42,11 +42,6 @@ impl Spinner {
             shown.enable_steady_tick(TURN_EVERY);
         });
         Self(Some(Shown { bar, waiting }))
-    }
-
-    /// For those who are not to see one.
-    pub(crate) fn none() -> Self {
-        Self(None)
     }
 
     pub(crate) fn tell(&self, text: impl Into<String>) {

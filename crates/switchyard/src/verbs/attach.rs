@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use client::Session;
 use projection::sanitize_line;
 use serde_json::Value;
-use sessions::permission::Policy;
 use tokio::sync::mpsc;
 use wire::event::StopReason;
 use wire::{CallId, Event, Own, Seq, TurnId};
@@ -36,9 +35,12 @@ const PASTED_WITHIN: Duration = Duration::from_millis(100);
 
 pub(crate) async fn attach(args: AttachArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
-    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
-    let options =
-        InsideOptions { policy, can_ask: true, is_warm: false, ..InsideOptions::default() };
+    let options = InsideOptions {
+        policy: config.policy(),
+        can_ask: true,
+        is_warm: false,
+        ..InsideOptions::default()
+    };
     let daemon = Daemon::for_sessions(&config, Running::find(&config), options).await?;
     let left = take_part(&daemon, &args, signals).await;
     daemon.end().await;

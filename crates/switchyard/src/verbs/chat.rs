@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chat::{ChatError, Start, Wanted};
 use serde_json::{Map, Value, json};
-use sessions::permission::{Mode, Policy};
+use sessions::permission::Mode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agents;
@@ -42,9 +42,12 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
     let running = Running::find_for(&config).filter(|_| !args.no_daemon);
-    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
-    let options =
-        InsideOptions { policy, can_ask: true, is_warm: true, ..InsideOptions::default() };
+    let options = InsideOptions {
+        policy: config.policy(),
+        can_ask: true,
+        is_warm: true,
+        ..InsideOptions::default()
+    };
     let daemon = Daemon::for_sessions(&config, running, options).await?;
     let wanted = match wanted(&args, &config, &daemon).await {
         Ok(wanted) => wanted,

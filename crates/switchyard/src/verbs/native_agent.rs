@@ -79,8 +79,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
 /// What is wrong with the configuration, on stderr now and as the answer to every prompt.
 fn told(failure: Failure) -> native::provider::Failure {
     failure.say();
-    let (message, hint) = failure.into_words();
-    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-    let message = format!("{message}{hint}");
+    let hint = failure.hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let message = format!("{}{hint}", failure.message);
     native::provider::Failure { category: Category::BadInput, message }
 }

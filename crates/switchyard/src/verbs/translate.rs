@@ -28,13 +28,14 @@ pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
     let mut input = Input::new(&args.dialect)?;
     loop {
         let n = stdin.read(&mut chunk).context("cannot read stdin")?;
-        let said = match chunk.get(..n) {
-            Some(bytes) if !bytes.is_empty() => input.feed(bytes),
+        match chunk.get(..n) {
+            Some(bytes) if !bytes.is_empty() => input.feed(bytes, &mut writer),
             _ => break,
-        };
-        writer.write_all(said)?;
+        }
+        writer.print()?;
     }
-    writer.write_all(input.finish())?;
+    input.finish(&mut writer);
+    writer.print()?;
     Ok(if writer.has_failed { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
 }
 
@@ -42,19 +43,6 @@ pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
 enum Input {
     Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: Reader, exit: Exit },
     Acp(wire::LineSplitter),
-}
-
-/// What is to be shown.
-enum Item {
-    Said(Box<Said>),
-    /// An ACP message as it came.
-    Message(Message),
-}
-
-impl Item {
-    fn said(said: Said) -> Self {
-        Self::Said(Box::new(said))
-    }
 }
 
 impl Input {
@@ -76,44 +64,43 @@ impl Input {
         Ok(Self::Dialect { dialect: name.start(), reader: Reader::new(name, max), exit })
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
+    fn feed(&mut self, bytes: &[u8], writer: &mut Writer) {
         match self {
             Self::Dialect { dialect, reader, .. } => {
-                let mut out = Vec::new();
-                reader.feed(bytes, &mut **dialect, &mut out);
-                out.into_iter().map(Item::said).collect()
+                let mut said = Vec::new();
+                reader.feed(bytes, &mut **dialect, &mut said);
+                for said in said {
+                    writer.said(said);
+                }
             }
             Self::Acp(lines) => {
                 lines.feed(bytes);
-                std::iter::from_fn(|| lines.next_line()).map(acp_item).collect()
+                while let Some(line) = lines.next_line() {
+                    writer.line(line);
+                }
             }
         }
     }
 
-    fn finish(&mut self) -> Vec<Item> {
+    fn finish(&mut self, writer: &mut Writer) {
         match self {
             Self::Dialect { dialect, reader, exit } => {
-                let mut out = Vec::new();
-                reader.finish(exit, &mut **dialect, &mut out);
-                out.into_iter().map(Item::said).collect()
+                let mut said = Vec::new();
+                reader.finish(exit, &mut **dialect, &mut said);
+                for said in said {
+                    writer.said(said);
+                }
             }
-            Self::Acp(lines) => lines.finish().map(acp_item).into_iter().collect(),
+            Self::Acp(lines) => lines.finish().into_iter().for_each(|line| writer.line(line)),
         }
     }
-}
-
-fn acp_item(line: Result<bytes::Bytes, wire::LineError>) -> Item {
-    let line = match line {
-        Ok(line) => line,
-        Err(error) => return Item::said(Said::Raw(error.to_string())),
-    };
-    let text = String::from_utf8_lossy(&line).into_owned();
-    Message::parse(line).map_or_else(|_| Item::said(Said::Raw(text)), Item::Message)
 }
 
 struct Writer {
     /// `None`: ACP's own messages.
     formatter: Option<Formatter>,
+    /// What is still to be printed.
+    out: String,
     turn: TurnId,
     n_events: u64,
     n_turns: u64,
@@ -133,6 +120,7 @@ impl Writer {
         let text = TextOptions { show_prompts: false, ..TextOptions::reading() };
         Self {
             formatter: format.map(|format| Formatter::new(format, mint::session_id(), text)),
+            out: String::new(),
             turn: mint::turn_id(),
             n_events: 0,
             n_turns: 0,
@@ -141,35 +129,40 @@ impl Writer {
         }
     }
 
-    fn write_all(&mut self, items: Vec<Item>) -> Result<(), Failure> {
-        let mut out = String::new();
-        for item in items {
-            match item {
-                Item::Said(said) => self.said(*said, &mut out),
-                Item::Message(message) => self.message(&message, &mut out),
-            }
-        }
-        print(&out)
+    fn print(&mut self) -> Result<(), Failure> {
+        print(&std::mem::take(&mut self.out))
     }
 
-    fn said(&mut self, said: Said, out: &mut String) {
+    /// A line of an ACP agent.
+    fn line(&mut self, line: Result<bytes::Bytes, wire::LineError>) {
+        match line {
+            Ok(line) => match Message::parse(line.clone()) {
+                Ok(message) => self.message(&message),
+                Err(_) => self.raw(&String::from_utf8_lossy(&line)),
+            },
+            Err(error) => self.raw(&error.to_string()),
+        }
+    }
+
+    fn raw(&mut self, line: &str) {
+        self.notified("_switchyard/raw", json!({ "sessionId": SESSION, "line": line }));
+    }
+
+    fn said(&mut self, said: Said) {
         match said {
             Said::Update(update) => {
                 let params = json!({ "sessionId": SESSION, "update": update });
-                self.update(&params, out);
+                self.update(&params);
             }
-            Said::Raw(line) => {
-                let params = json!({ "sessionId": SESSION, "line": line });
-                self.notified("_switchyard/raw", params, out);
-            }
+            Said::Raw(line) => self.raw(&line),
             Said::Session(id) => {
-                self.notified("_switchyard/session", json!({ "resumeId": id }), out);
+                self.notified("_switchyard/session", json!({ "resumeId": id }));
             }
             Said::Ask(ask) => {
                 let request = json!({
                     "sessionId": SESSION, "toolCall": ask.call, "options": ask.options,
                 });
-                self.asked(&request, out);
+                self.asked(&request);
             }
             Said::TurnEnded(end) => match end.ending {
                 Ending::Stopped(reason) => {
@@ -177,7 +170,7 @@ impl Writer {
                     if let Some(usage) = end.usage {
                         result["usage"] = json!(usage);
                     }
-                    self.ended(&Json::of(&result), None, out);
+                    self.ended(&Json::of(&result), None);
                 }
                 Ending::Failed(failure) => {
                     let error = json!({
@@ -186,7 +179,7 @@ impl Writer {
                         "remedy": failure.remedy,
                     });
                     let ended = json!({ "stopReason": "error", "error": error });
-                    self.ended(&Json::of(&ended), Some(&error), out);
+                    self.ended(&Json::of(&ended), Some(&error));
                 }
             },
             // Only between us and the CLI.
@@ -194,54 +187,54 @@ impl Writer {
         }
     }
 
-    fn message(&mut self, message: &Message, out: &mut String) {
+    fn message(&mut self, message: &Message) {
         let params: Value = message.body_json().read().unwrap_or_default();
         match (message.kind(), message.method()) {
             (MessageKind::Notification, "session/update") => {
-                self.update(&params, out);
+                self.update(&params);
             }
-            (MessageKind::Notification, method) => self.notified(method, params, out),
-            (MessageKind::Request, "session/request_permission") => self.asked(&params, out),
-            (MessageKind::Request, method) => self.notified(method, params, out),
-            _ if params["stopReason"].is_string() => self.ended(&Json::of(&params), None, out),
-            _ => self.notified("_switchyard/raw", json!({ "message": params }), out),
+            (MessageKind::Notification, method) => self.notified(method, params),
+            (MessageKind::Request, "session/request_permission") => self.asked(&params),
+            (MessageKind::Request, method) => self.notified(method, params),
+            _ if params["stopReason"].is_string() => self.ended(&Json::of(&params), None),
+            _ => self.notified("_switchyard/raw", json!({ "message": params })),
         }
     }
 
-    fn asked(&mut self, request: &Value, out: &mut String) {
+    fn asked(&mut self, request: &Value) {
         if self.formatter.is_some() {
             let request = Json::of(request);
             let (request_id, request) = (CallId::MIN, request.as_raw());
             let asked = PermissionRequested { request_id, ask: true, limit: None, request };
-            return self.own(asked, out);
+            return self.own(asked);
         }
         let id = RpcId::number(self.n_events);
         let request = Json::of(request);
-        out.push_str(&wire::request_line(&id, "session/request_permission", request.as_str()));
+        self.out.push_str(&wire::request_line(&id, "session/request_permission", request.as_str()));
     }
 
-    fn notified(&mut self, method: &str, params: Value, out: &mut String) {
+    fn notified(&mut self, method: &str, params: Value) {
         match self.formatter {
             Some(_) => {
                 let params = Json::of(&params);
                 let (method, params) = (method.to_owned(), params.as_raw());
-                self.own(AgentNotification { method, params }, out);
+                self.own(AgentNotification { method, params });
             }
-            None => out.push_str(&wire::notification_line(method, Json::of(&params).as_str())),
+            None => self.out.push_str(&wire::notification_line(method, Json::of(&params).as_str())),
         }
     }
 
     /// `result` has the members of a `turn_ended`.
-    fn ended(&mut self, result: &Json, error: Option<&Value>, out: &mut String) {
+    fn ended(&mut self, result: &Json, error: Option<&Value>) {
         self.has_failed |= error.is_some();
         self.n_turns += 1;
         if self.formatter.is_some() {
-            self.own(result.read::<TurnEnded<'_>>().unwrap_or_default(), out);
+            self.own(result.read::<TurnEnded<'_>>().unwrap_or_default());
             (self.is_running, self.turn) = (false, mint::turn_id());
             return;
         }
         let id = RpcId::number(self.n_turns);
-        out.push_str(&match error {
+        self.out.push_str(&match error {
             None => wire::result_line(&id, result.as_str()),
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or_default();
@@ -251,24 +244,24 @@ impl Writer {
         });
     }
 
-    fn update(&mut self, params: &Value, out: &mut String) {
+    fn update(&mut self, params: &Value) {
         let payload = Json::of(params);
         if self.formatter.is_none() {
-            out.push_str(&wire::notification_line("session/update", payload.as_str()));
+            self.out.push_str(&wire::notification_line("session/update", payload.as_str()));
             return;
         }
         let name = params["update"]["sessionUpdate"].as_str().unwrap_or_default();
-        self.add(Kind::update(name), payload, out);
+        self.add(Kind::update(name), payload);
     }
 
-    fn own<'a>(&mut self, own: impl Into<Own<'a>>, out: &mut String) {
+    fn own<'a>(&mut self, own: impl Into<Own<'a>>) {
         let own = own.into();
-        self.add(own.kind(), own.to_payload(), out);
+        self.add(own.kind(), own.to_payload());
     }
 
-    fn add(&mut self, kind: Kind, payload: Json, out: &mut String) {
+    fn add(&mut self, kind: Kind, payload: Json) {
         if !std::mem::replace(&mut self.is_running, true) {
-            self.own(TurnStarted {}, out);
+            self.own(TurnStarted {});
         }
         let Some(formatter) = &mut self.formatter else { return };
         self.n_events += 1;
@@ -279,6 +272,6 @@ impl Writer {
             kind,
             payload,
         });
-        out.push_str(&formatter.take());
+        self.out.push_str(&formatter.take());
     }
 }

@@ -1,7 +1,5 @@
 //! `switchyard acp` as a way to the daemon: carries lines between the editor and its socket.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -20,6 +18,7 @@ use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Running;
 use crate::stdio;
+use crate::this_process::environment_for_agents;
 
 pub(super) type Socket = WebSocketStream<UnixStream>;
 
@@ -97,16 +96,12 @@ enum Left {
 /// The order as the daemon takes it.
 fn told(order: &Order) -> String {
     let words = order.command.iter().map(|word| word.to_string_lossy());
-    let text = |(name, value): (&OsString, &OsString)| {
-        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
-    };
-    let env = order.env.as_ref().map(|env| env.iter().filter_map(text).collect::<BTreeMap<_, _>>());
     let params = json!({
         "agent": order.agent,
         "command": words.collect::<Vec<_>>(),
         "cwd": order.cwd,
         "additionalDirectories": order.additional_directories,
-        "env": env,
+        "env": environment_for_agents(),
         "permissions": order.permissions,
     });
     wire::notification_line("_switchyard/order", &params.to_string())

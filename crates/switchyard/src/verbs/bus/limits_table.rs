@@ -70,7 +70,7 @@ impl LimitsTable {
             max_sessions: self.max_sessions.unwrap_or(usual.max_sessions),
             client_queue: marks(self.client_queue, usual.client_queue),
             worker_queue: marks(self.worker_queue, usual.worker_queue),
-            session_grace: millis(self.session_grace, usual.session_grace),
+            session_grace: Wait::millis_or(self.session_grace, usual.session_grace),
             slow_client_after: match self.slow_client_after {
                 Some(WaitOrNever(wait)) => wait.map(Wait::millis),
                 None => usual.slow_client_after,
@@ -84,11 +84,11 @@ impl LimitsTable {
             max_client_line_bytes,
             max_worker_line_bytes: bytes(self.max_worker_line, usual.max_worker_line_bytes),
             max_unfinished_bytes: bytes(self.max_unfinished, max_unfinished_bytes),
-            line_timeout: millis(self.line_timeout, usual.line_timeout),
-            hello_timeout: millis(self.hello_timeout, usual.hello_timeout),
-            half_close_wait: millis(self.half_close_wait, usual.half_close_wait),
-            worker_stuck_after: millis(self.worker_stuck_after, usual.worker_stuck_after),
-            memory_interval: millis(self.memory_interval, usual.memory_interval),
+            line_timeout: Wait::millis_or(self.line_timeout, usual.line_timeout),
+            hello_timeout: Wait::millis_or(self.hello_timeout, usual.hello_timeout),
+            half_close_wait: Wait::millis_or(self.half_close_wait, usual.half_close_wait),
+            worker_stuck_after: Wait::millis_or(self.worker_stuck_after, usual.worker_stuck_after),
+            memory_interval: Wait::millis_or(self.memory_interval, usual.memory_interval),
         };
         (limits, edges)
     }
@@ -135,10 +135,6 @@ pub(super) fn changed(limits: &Limits, edges: &Edges) -> Vec<Changed> {
 
 fn marks(queue: Option<Queue>, usual: QueueMarks) -> QueueMarks {
     queue.map_or(usual, |queue| queue.marks(usual))
-}
-
-fn millis(wait: Option<Wait>, usual: u64) -> u64 {
-    wait.map_or(usual, Wait::millis)
 }
 
 fn bytes(size: Option<Size>, usual: usize) -> usize {

@@ -206,16 +206,16 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
         start: table.start.unwrap_or(usual.start),
         restart: table.restart.unwrap_or(usual.restart),
         backoff: Backoff {
-            initial: millis(table.backoff.initial, usual.backoff.initial),
-            max: millis(table.backoff.max, usual.backoff.max),
+            initial: Wait::millis_or(table.backoff.initial, usual.backoff.initial),
+            max: Wait::millis_or(table.backoff.max, usual.backoff.max),
             jitter_percent: table.backoff.jitter_percent.unwrap_or(usual.backoff.jitter_percent),
         },
         intensity: Intensity {
             n_deaths: table.intensity.deaths.unwrap_or(usual.intensity.n_deaths),
-            window: millis(table.intensity.window, usual.intensity.window),
-            cool_down: millis(table.intensity.cool_down, usual.intensity.cool_down),
+            window: Wait::millis_or(table.intensity.window, usual.intensity.window),
+            cool_down: Wait::millis_or(table.intensity.cool_down, usual.intensity.cool_down),
         },
-        drain_timeout: millis(table.drain_timeout, usual.drain_timeout),
+        drain_timeout: Wait::millis_or(table.drain_timeout, usual.drain_timeout),
         ping: table.ping.as_ref().map(ping_of),
         max_memory_bytes: table.max_memory.map(|size| size.0),
         sharing: table.sharing.unwrap_or(usual.sharing),
@@ -238,13 +238,9 @@ fn ping_of(table: &PingTable) -> Ping {
     const TIMEOUT_MS: u64 = 10_000;
     Ping {
         method: table.method.as_str().into(),
-        interval: millis(table.interval, INTERVAL_MS),
-        timeout: millis(table.timeout, TIMEOUT_MS),
+        interval: Wait::millis_or(table.interval, INTERVAL_MS),
+        timeout: Wait::millis_or(table.timeout, TIMEOUT_MS),
     }
-}
-
-fn millis(wait: Option<Wait>, usual: u64) -> u64 {
-    wait.map_or(usual, Wait::millis)
 }
 
 #[cfg(test)]

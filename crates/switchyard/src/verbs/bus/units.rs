@@ -40,6 +40,10 @@ impl Wait {
         u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }
 
+    pub(super) fn millis_or(wait: Option<Self>, usual: u64) -> u64 {
+        wait.map_or(usual, Self::millis)
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let has_unit = text.contains(|c: char| c.is_ascii_alphabetic());
         match parse_duration(text).ok().filter(|_| has_unit) {

@@ -1,33 +1,41 @@
 //! `switchyard config show`: what is in effect, in the form of the file. Keys are never shown.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::time::Duration;
 
-use store::Durability;
+use serde::Serialize;
+use serde_json::json;
 use toml::Value;
 
 use crate::cli::serve::ServeArgs;
-use crate::config::Config;
-use crate::logging::LogTable;
-use crate::terminal::format::word;
-
-type Members = Vec<(&'static str, Value)>;
+use crate::config::serve::{Serve, Warm};
+use crate::config::{Config, File, Wait};
+use crate::terminal::format::members;
 
 /// What is in effect, in the form of the file.
-pub(crate) fn show(config: &Config) -> String {
+pub(super) fn show(config: &Config) -> String {
+    let File { store, limits, waits, permissions, workers, webhook, log, .. } = &config.file;
     let mut text = String::new();
-    // Writing to a String cannot fail.
-    for (name, members) in settings(config) {
-        show_members(&mut text, name, members);
-    }
-    if let Some(webhook) = &config.file.webhook {
+    show_members(&mut text, "store", store);
+    show_members(&mut text, "limits", limits);
+    show_members(&mut text, "waits", waits);
+    let permissions = json!({ "mode": permissions.mode(), "rules": permissions.rules });
+    show_members(&mut text, "permissions", &permissions);
+    show_members(&mut text, "workers", workers);
+    if let Some(webhook) = webhook {
+        // Writing to a String cannot fail.
         let _ = write!(text, "\n{}", webhook.shown());
     }
-    show_members(&mut text, "log", log(&config.file.log));
+    let rotation = log.rotation();
+    let log = json!({
+        "format": log.format,
+        "level": log.level.as_deref().unwrap_or("info"),
+        "file": log.file,
+        "max_bytes": rotation.max_bytes,
+        "keep": rotation.keep,
+    });
+    show_members(&mut text, "log", &log);
     for (name, defaults) in as_written(config) {
-        let mut table: toml::Table =
-            defaults.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut table = toml::Table::try_from(defaults).unwrap_or_default();
         let written = config.written.as_ref().and_then(|written| written.get(name));
         if let Some(Value::Table(written)) = written {
             table.extend(written.clone());
@@ -39,119 +47,37 @@ pub(crate) fn show(config: &Config) -> String {
     text.trim_start().to_owned()
 }
 
-fn show_members(text: &mut String, name: &str, members: Members) {
+/// All of a table, whether it is written or not.
+fn show_members(text: &mut String, name: &str, table: &impl Serialize) {
     let _ = writeln!(text, "\n[{name}]");
-    for (key, value) in &members {
-        show_member(text, key, value);
+    for (key, value) in members(table) {
+        // What nobody has set, and has no default, cannot be said in TOML.
+        if let Ok(value) = Value::try_from(value) {
+            show_member(text, &key, &value);
+        }
     }
 }
 
-fn text_of(path: &Path) -> Value {
-    path.to_string_lossy().into_owned().into()
-}
-
-fn time(time: Duration) -> Value {
-    format!("{}ms", time.as_millis()).into()
-}
-
-fn number(n: u64) -> Value {
-    i64::try_from(n).unwrap_or(i64::MAX).into()
-}
-
-fn count(n: usize) -> Value {
-    number(n as u64)
-}
-
-fn log(table: &LogTable) -> Members {
-    let level = table.level.as_deref().unwrap_or("info");
-    let mut log = vec![("format", word(&table.format).into()), ("level", level.into())];
-    log.extend(table.file.as_ref().map(|file| ("file", text_of(file))));
-    let rotation = table.rotation();
-    log.extend([("max_bytes", number(rotation.max_bytes)), ("keep", number(rotation.keep.into()))]);
-    log
-}
-
-/// The tables of which all is shown, whether it is written or not.
-fn settings(config: &Config) -> [(&'static str, Members); 5] {
-    let (settings, options, pace) = (config.settings(), config.store_options(), config.pace());
-    let durability = match options.durability {
-        Durability::Process => "process",
-        Durability::Power => "power",
-    };
-    let mut store = vec![
-        ("durability", durability.into()),
-        ("max_session_bytes", number(options.max_session_bytes)),
-    ];
-    store.extend(config.file.store.keep_days.map(|days| ("keep_days", number(days.into()))));
-    store.extend(config.file.store.max_total_bytes.map(|n| ("max_total_bytes", number(n))));
-    let limits = vec![
-        ("worker_line_bytes", count(settings.worker_line_bytes)),
-        ("client_line_bytes", count(settings.client_line_bytes)),
-        ("queued_prompts", count(settings.max_queued_prompts)),
-        ("sessions_per_token", count(settings.max_sessions_per_token)),
-        ("terminals", count(settings.max_terminals)),
-        ("terminal_output_bytes", count(settings.terminal_output_bytes)),
-        ("restarts", count(settings.max_restarts)),
-    ];
-    let waits = vec![
-        ("initialize", time(settings.initialize_within)),
-        ("open", time(settings.open_within)),
-        ("write_stall", time(settings.write_stall)),
-        ("cancel_grace", time(settings.cancel_grace)),
-        ("after_eof", time(settings.stop.after_eof)),
-        ("after_term", time(settings.stop.after_term)),
-        ("permission", time(settings.permission_within)),
-        ("quiet", time(settings.quiet_after)),
-        ("client_warning", time(pace.warn_after)),
-        ("client_eviction", time(pace.evict_after)),
-        ("heartbeat", time(pace.heartbeat)),
-    ];
-    let mut permissions = vec![("mode", word(&config.file.permissions.mode()).into())];
-    let rules = config.file.permissions.rules.as_ref();
-    permissions.extend(rules.map(|rules| ("rules", text_of(rules))));
-    let workers = vec![("cgroups", config.file.workers.cgroups.into())];
-    [
-        ("store", store),
-        ("limits", limits),
-        ("waits", waits),
-        ("permissions", permissions),
-        ("workers", workers),
-    ]
-}
-
 /// The tables that are shown as they are written, with what holds where they say nothing.
-fn as_written(config: &Config) -> [(&'static str, Members); 7] {
-    let serve = crate::config::serve::Serve::default().with(&ServeArgs::default());
-    let serve = vec![
-        ("host", serve.host.to_string().into()),
-        ("drain", time(serve.drain)),
-        ("worker_idle", time(serve.worker_idle)),
-        ("put_aside", time(serve.put_aside)),
-    ];
-    let warm = sessions::pools::WarmSettings::default();
-    let warm = vec![
-        ("enabled", warm.is_on.into()),
-        ("workers", count(warm.max_workers)),
-        ("per_key", count(warm.max_per_key)),
-        ("memory_bytes", number(warm.max_memory_bytes)),
-        ("idle", time(warm.idle)),
-        ("open_sessions", warm.opens_sessions.into()),
-    ];
-    let mode = config.file.permissions.chosen_mode();
-    let api = config.file.open_design.with(&ServeArgs::default(), mode);
-    let api = vec![
-        ("permissions", word(&api.permissions).into()),
-        ("inactivity", time(api.inactivity.unwrap_or_default())),
-    ];
-    let native = vec![("context_tools", false.into()), ("checks", Value::Array(vec![]))];
+fn as_written(config: &Config) -> [(&'static str, serde_json::Value); 7] {
+    let args = ServeArgs::default();
+    let serve = Serve::default().with(&args);
+    let serve = json!({
+        "host": serve.host,
+        "drain": Wait(serve.drain),
+        "worker_idle": Wait(serve.worker_idle),
+        "put_aside": Wait(serve.put_aside),
+    });
+    let api = config.file.open_design.with(&args, config.file.permissions.mode);
+    let inactivity = Wait(api.inactivity.unwrap_or_default());
     [
-        ("traces", vec![]),
+        ("traces", json!({})),
         ("serve", serve),
-        ("warm", warm),
-        ("open_design", api),
-        ("native", native),
-        ("agents", vec![]),
-        ("agent_servers", vec![]),
+        ("warm", json!(Warm::default())),
+        ("open_design", json!({ "permissions": api.permissions, "inactivity": inactivity })),
+        ("native", json!({ "context_tools": false, "checks": [] })),
+        ("agents", json!({})),
+        ("agent_servers", json!({})),
     ]
 }
 

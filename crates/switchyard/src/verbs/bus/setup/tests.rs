@@ -25,7 +25,7 @@ async fn launched(text: &str) -> Result<Launch, Failure> {
 async fn prepared(text: &str) -> Result<BusSetup, (String, Option<String>)> {
     let dir = tempfile::tempdir().unwrap();
     let setup = prepare(parse(text), &config(dir.path()), Path::new(HERE)).await;
-    setup.map_err(Failure::into_words)
+    setup.map_err(|failure| (failure.message, failure.hint))
 }
 
 fn told(text: &str) -> Vec<String> {

@@ -51,8 +51,8 @@ fn a_token_that_is_none_is_refused() {
     let path = dir.path().join("token");
     let told = || {
         let problem = problem(&path).unwrap();
-        let refused = open(Some(&path), &config(dir.path())).unwrap_err().into_words();
-        assert_eq!(refused, (problem.message.clone(), problem.hint), "serving says the same");
+        let refused = open(Some(&path), &config(dir.path())).unwrap_err();
+        assert_eq!(refused, problem, "serving says the same");
         problem.message
     };
     assert!(told().contains("No such file"), "one that is named is not made: {}", told());
