@@ -155,10 +155,6 @@ impl Logging {
                 .with_context(|| format!("[log] level = \"{level}\" cannot be understood"))?,
             None => quiet_libraries(tracing::Level::INFO),
         };
-        self.direct(table, &self.asked.clone().unwrap_or(filter))
-    }
-
-    fn direct(&self, table: &LogTable, filter: &Targets) -> Result<()> {
         let writer = match &table.file {
             Some(path) => {
                 let file = file::LogFile::open(path.clone(), table.rotation())
@@ -175,7 +171,8 @@ impl Logging {
         // What waits there is written before it goes.
         before.writer.flush(FLUSH_WITHIN);
         self.shared.n_dropped_before.fetch_add(before.writer.n_dropped(), Ordering::Relaxed);
-        self.filter.reload(filter.clone()).context("cannot change what is logged")
+        let filter = self.asked.clone().unwrap_or(filter);
+        self.filter.reload(filter).context("cannot change what is logged")
     }
 
     fn writer(&self) -> Arc<Writer> {

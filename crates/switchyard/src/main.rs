@@ -24,6 +24,7 @@ use std::sync::Arc;
 use clap::Parser;
 
 use agents::{demo, native};
+use cli::daemon::DaemonVerb;
 use cli::{Cli, Verb};
 use daemon::activation::{self, ActivationError, Inherited};
 use daemon::serve;
@@ -141,7 +142,7 @@ async fn without_file(
     failure: Failure,
 ) -> Result<config::Config, Failure> {
     match verb {
-        Verb::Daemon(verb) if !verb.starts() => {
+        Verb::Daemon(verb) if !matches!(verb, DaemonVerb::Start(_)) => {
             let config = config::defaults(named)?;
             terminal::say(&format!("switchyard: going on without the configuration: {failure}"));
             Ok(config)

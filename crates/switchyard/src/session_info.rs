@@ -53,20 +53,15 @@ impl SessionInfo {
             return Err(Failure::usage("a session's name cannot be empty"));
         }
         if named == "last" {
-            return Self::page(client, "limit=1").await?.pop().ok_or_else(|| not_found("yet"));
+            return Self::list(client, "", 1).await?.pop().ok_or_else(|| not_found("yet"));
         }
-        let mut found = Self::page(client, &format!("limit=2&id={}", encoded(named))).await?;
+        let mut found = Self::list(client, &format!("&id={}", encoded(named)), 2).await?;
         match found.len() {
             0 => Err(not_found(&format!("`{named}`"))),
             1 => Ok(found.remove(0)),
             n => Err(Failure::usage(format!("`{named}` could be {n} sessions or more"))
                 .hint("give more of the id")),
         }
-    }
-
-    async fn page(client: &Client, query: &str) -> Result<Vec<Self>, Failure> {
-        let page: Page = client.get(&format!("/v1/sessions?{query}")).await?;
-        Ok(page.sessions)
     }
 
     /// The first `limit` sessions of a list, the one that was used last first. `query` says which

@@ -28,18 +28,9 @@ pub(crate) async fn agent_command(
     order: &Order,
     mode: Mode,
 ) -> Result<AgentCommand, Failure> {
-    let command = |name: &str, program: OsString, args: Vec<OsString>| AgentCommand {
-        name: name.to_owned(),
-        program,
-        args,
-        cwd: order.cwd.clone(),
-        env: bus::Environment::default(),
-        is_named: order.command.is_empty(),
-        manners: Manners::default(),
-    };
     if let Some((program, args)) = order.command.split_first() {
         let name = order.agent.clone().unwrap_or_else(|| name_of(&order.command));
-        return Ok(command(&name, program.clone(), args.to_vec()));
+        return Ok(command(order, &name, program.clone(), args.to_vec()));
     }
     let Some(name) = &order.agent else {
         return Err(Failure::usage("which agent?")
@@ -47,9 +38,22 @@ pub(crate) async fn agent_command(
     };
     match agents::find(name, config)? {
         Agent::Inside(inside) => {
-            Ok(command(name, own_program()?, agents::args_inside(inside, config)?))
+            Ok(command(order, name, own_program()?, agents::args_inside(inside, config)?))
         }
         Agent::Defined(definition) => named(config, order, mode, &definition).await,
+    }
+}
+
+/// With nothing that its definition would add.
+fn command(order: &Order, name: &str, program: OsString, args: Vec<OsString>) -> AgentCommand {
+    AgentCommand {
+        name: name.to_owned(),
+        program,
+        args,
+        cwd: order.cwd.clone(),
+        env: bus::Environment::default(),
+        is_named: order.command.is_empty(),
+        manners: Manners::default(),
     }
 }
 
@@ -64,7 +68,6 @@ async fn named(
     let features: BTreeSet<String> = found.features.into_iter().collect();
     let hidden = hidden_keys(config, definition);
     let form = definition.forms.get(run.form).context("a form that its definition lacks")?;
-    let name = definition.id.clone();
     let bad = |error: argv::ArgvError| {
         let failure = Failure::usage(format!("{}: {error}", definition.name));
         match error {
@@ -90,12 +93,7 @@ async fn named(
         env.strip.extend(hidden);
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
-            name,
-            program: run.program.into(),
-            args: all,
-            cwd: order.cwd.clone(),
             env,
-            is_named: true,
             manners: Manners {
                 session_mode: form.permissions.session_modes.get(&permissions).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
@@ -114,6 +112,7 @@ async fn named(
                     UsageScope::Process => UsageOf::Process,
                 },
             },
+            ..command(order, &definition.id, run.program.into(), all)
         });
     }
     let dialect = DialectName::of(&form.dialect);
@@ -125,7 +124,7 @@ async fn named(
     };
     let mut args: Vec<OsString> = vec![
         ADAPTER_VERB.into(),
-        name.clone().into(),
+        definition.id.clone().into(),
         "--program".into(),
         run.program.into(),
         "--form".into(),
@@ -145,13 +144,9 @@ async fn named(
         args.extend(["--feature".into(), feature.into()]);
     }
     Ok(AgentCommand {
-        name,
-        program: own_program()?,
-        args,
-        cwd: order.cwd.clone(),
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
-        is_named: true,
         manners: Manners { system_prompt, ..Manners::default() },
+        ..command(order, &definition.id, own_program()?, args)
     })
 }
 

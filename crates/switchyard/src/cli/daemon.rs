@@ -39,13 +39,6 @@ pub(crate) enum DaemonVerb {
     },
 }
 
-impl DaemonVerb {
-    /// Whether it makes a daemon, and not only looks after one.
-    pub(crate) fn starts(&self) -> bool {
-        matches!(self, Self::Start(_))
-    }
-}
-
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   switchyard token show                                the admin's, for scripts of your own

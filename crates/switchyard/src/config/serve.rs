@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -14,28 +14,50 @@ use crate::cli::serve::ServeArgs;
 use crate::config::Wait;
 use crate::config::user::User;
 
-const DEFAULT_HOST: &str = "127.0.0.1:7433";
-
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
-    host: Option<SocketAddr>,
-    tcp: Vec<SocketAddr>,
-    unix: Vec<PathBuf>,
+    pub(crate) host: SocketAddr,
+    pub(crate) tcp: Vec<SocketAddr>,
+    pub(crate) unix: Vec<PathBuf>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     allow_origins: Vec<String>,
     allow_hosts: Vec<String>,
     /// Whose processes may hand on what browsers say, beside our own.
     proxy_users: Vec<User>,
-    insecure: bool,
-    agent: Option<String>,
+    pub(crate) insecure: bool,
+    pub(crate) agent: Option<String>,
     /// Where sessions of network clients may work.
-    roots: Vec<PathBuf>,
-    projects: Option<PathBuf>,
-    drain: Option<Wait>,
-    worker_idle: Option<Wait>,
-    put_aside: Option<Wait>,
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) projects: Option<PathBuf>,
+    /// How long turns may go on after the daemon was asked to end.
+    pub(crate) drain: Wait,
+    /// An idle session's worker costs memory; starting it again costs a wait.
+    pub(crate) worker_idle: Wait,
+    pub(crate) put_aside: Wait,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            host: SocketAddr::from(([127, 0, 0, 1], 7433)),
+            tcp: Vec::new(),
+            unix: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
+            allow_origins: Vec::new(),
+            allow_hosts: Vec::new(),
+            proxy_users: Vec::new(),
+            insecure: false,
+            agent: None,
+            roots: Vec::new(),
+            projects: None,
+            drain: Wait(Duration::from_secs(30)),
+            worker_idle: Wait(Duration::from_secs(15 * 60)),
+            put_aside: Wait(Duration::from_secs(60)),
+        }
+    }
 }
 
 /// Workers that are kept ready.
@@ -120,34 +142,44 @@ impl OpenDesign {
     }
 }
 
-/// The daemon as file and command line want it.
-#[derive(Debug, Clone)]
-pub(crate) struct Wanted {
-    pub(crate) host: SocketAddr,
-    pub(crate) tcp: Vec<SocketAddr>,
-    pub(crate) unix: Vec<PathBuf>,
-    pub(crate) tls: Option<(PathBuf, PathBuf)>,
-    pub(crate) guard: server::guard::Settings,
-    pub(crate) is_insecure: bool,
-    pub(crate) agent: Option<String>,
-    pub(crate) roots: Vec<PathBuf>,
-    pub(crate) projects: Option<PathBuf>,
-    /// How long turns may go on after the daemon was asked to end.
-    pub(crate) drain: Duration,
-    /// An idle session's worker costs memory; starting it again costs a wait.
-    pub(crate) worker_idle: Duration,
-    pub(crate) put_aside: Duration,
-}
+impl Serve {
+    /// With what the command line wants, which wins.
+    pub(crate) fn with(&self, args: &ServeArgs) -> Self {
+        Self {
+            host: args.host.unwrap_or(self.host),
+            tcp: [&args.tcp[..], &self.tcp].concat(),
+            unix: [&args.unix[..], &self.unix].concat(),
+            tls_cert: args.tls_cert.clone().or_else(|| self.tls_cert.clone()),
+            tls_key: args.tls_key.clone().or_else(|| self.tls_key.clone()),
+            allow_origins: [&args.allow_origin[..], &self.allow_origins].concat(),
+            allow_hosts: [&args.allow_host[..], &self.allow_hosts].concat(),
+            insecure: args.insecure || self.insecure,
+            agent: args.agent.clone().or_else(|| self.agent.clone()),
+            ..self.clone()
+        }
+    }
 
-impl Wanted {
+    /// Certificate and key.
+    pub(crate) fn tls(&self) -> Option<(&Path, &Path)> {
+        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    pub(crate) fn guard(&self) -> server::guard::Settings {
+        server::guard::Settings {
+            allow_hosts: self.allow_hosts.clone(),
+            allow_origins: self.allow_origins.clone(),
+            proxy_users: self.proxy_users.iter().map(|user| user.0).collect(),
+        }
+    }
+
     /// The name of this machine at which somebody wants the page to stay, with a port or not.
     pub(crate) fn loopback_name(&self) -> Option<&str> {
-        self.guard.allow_hosts.iter().map(String::as_str).find(|name| is_loopback(name))
+        self.allow_hosts.iter().map(String::as_str).find(|name| is_loopback(name))
     }
 
     /// The names by which other machines reach it, with a port or not.
     pub(crate) fn names_elsewhere(&self) -> impl Iterator<Item = &str> {
-        self.guard.allow_hosts.iter().map(String::as_str).filter(|name| !is_loopback(name))
+        self.allow_hosts.iter().map(String::as_str).filter(|name| !is_loopback(name))
     }
 }
 
@@ -161,37 +193,4 @@ fn is_loopback(name: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
-}
-
-impl Serve {
-    pub(crate) fn with(&self, args: &ServeArgs) -> Wanted {
-        let either = |given: &[String], own: &[String]| [given, own].concat();
-        let default_host = SocketAddr::from(([127, 0, 0, 1], 7433));
-        debug_assert_eq!(default_host.to_string(), DEFAULT_HOST);
-        let wait = |wait: Option<Wait>, default: u64| {
-            wait.map_or(Duration::from_secs(default), |wait| wait.0)
-        };
-        Wanted {
-            host: args.host.or(self.host).unwrap_or(default_host),
-            tcp: [&args.tcp[..], &self.tcp[..]].concat(),
-            unix: [&args.unix[..], &self.unix[..]].concat(),
-            tls: args
-                .tls_cert
-                .clone()
-                .zip(args.tls_key.clone())
-                .or_else(|| self.tls_cert.clone().zip(self.tls_key.clone())),
-            guard: server::guard::Settings {
-                allow_hosts: either(&args.allow_host, &self.allow_hosts),
-                allow_origins: either(&args.allow_origin, &self.allow_origins),
-                proxy_users: self.proxy_users.iter().map(|user| user.0).collect(),
-            },
-            is_insecure: args.insecure || self.insecure,
-            agent: args.agent.clone().or_else(|| self.agent.clone()),
-            roots: self.roots.clone(),
-            projects: self.projects.clone(),
-            drain: wait(self.drain, 30),
-            worker_idle: wait(self.worker_idle, 15 * 60),
-            put_aside: wait(self.put_aside, 60),
-        }
-    }
 }

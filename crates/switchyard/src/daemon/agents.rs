@@ -20,14 +20,8 @@ use crate::config::Config;
 const MAX_WAITING: usize = 16;
 
 #[derive(Debug)]
-pub(crate) struct Catalogued {
-    config: Arc<Config>,
-}
-
-impl Catalogued {
-    pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self { config }
-    }
+pub(super) struct Catalogued {
+    pub(super) config: Arc<Config>,
 }
 
 #[async_trait]

@@ -13,7 +13,7 @@ use sessions::yard::Yard;
 
 use super::agents::Catalogued;
 use crate::config::Config;
-use crate::config::serve::{Wanted, Warm};
+use crate::config::serve::{Serve, Warm};
 use crate::home::{self, make_private_dir};
 use crate::outcome::Failure;
 
@@ -23,7 +23,7 @@ pub(super) const FAREWELL: Duration = Duration::from_secs(15);
 /// The daemon without its listeners.
 pub(super) fn assemble(
     config: &Arc<Config>,
-    wanted: &Wanted,
+    wanted: &Serve,
     (base, elsewhere): (String, Vec<String>),
     mut yard: Yard,
     policy: Policy,
@@ -32,8 +32,8 @@ pub(super) fn assemble(
 ) -> Result<Arc<Daemon>, Failure> {
     yard.settings.own_dirs = Some(config.home.state.join("sessions"));
     yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
-    yard.settings.worker_idle = Some(wanted.worker_idle);
-    yard.settings.put_aside_after = Some(wanted.put_aside);
+    yard.settings.worker_idle = Some(wanted.worker_idle.0);
+    yard.settings.put_aside_after = Some(wanted.put_aside.0);
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
     make_private_dir(&shared_cwd)?;
@@ -42,7 +42,7 @@ pub(super) fn assemble(
         false => Warm::none().settings(shared_cwd),
     };
     let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
-    let agents = Arc::new(Catalogued::new(config.clone()));
+    let agents = Arc::new(Catalogued { config: config.clone() });
     let desk = Desk::with_pools(yard, agents, policy, Some(pools));
     let weak = Arc::downgrade(&desk);
     metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());

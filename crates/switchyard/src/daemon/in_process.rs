@@ -34,7 +34,7 @@ use super::yard;
 use crate::cli::serve::ServeArgs;
 use crate::config::Config;
 use crate::home::make_private_dir;
-use crate::outcome::{ERROR, Failure};
+use crate::outcome::Failure;
 use crate::this_process::is_worker;
 
 /// What the name of a process's own daemon begins with, before its pid.
@@ -99,7 +99,7 @@ impl InsideDaemon {
         let daemon =
             assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
         let tokens = Tokens::unread(&config.home.state)?;
-        let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
+        let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
         let inside = Inside::new(router.clone(), Principal::alone(is_worker()));
@@ -109,8 +109,7 @@ impl InsideDaemon {
     async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
         make_private_dir(run)?;
         remove_dead_sockets(run);
-        let bound = Bound::private_unix(&socket_of(run, std::process::id())).await;
-        let bound = bound.map_err(|error| Failure::new(ERROR, error.to_string()))?;
+        let bound = Bound::private_unix(&socket_of(run, std::process::id())).await?;
         let stop = CancellationToken::new();
         let (guard, router) = (self.guard.clone(), self.router.clone());
         let guarded = Guarded::new(guard, router, HttpLimits::default());

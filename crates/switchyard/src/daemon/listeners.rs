@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::addresses;
-use crate::config::serve::Wanted;
+use crate::config::serve::Serve;
 use crate::daemon::activation::Inherited;
 use crate::outcome::{ERROR, Failure};
 
@@ -56,16 +56,16 @@ impl Listeners {
     /// Listeners that were opened for us come first; the addresses of their kind that are
     /// configured are not opened as well.
     pub(super) async fn open(
-        wanted: &Wanted,
+        wanted: &Serve,
         private: &Path,
         inherited: Inherited,
     ) -> Result<Self, Failure> {
         let tls = |inside| {
-            let loaded = wanted.tls.as_ref().map(|(cert, key)| Tls::load(cert, key, inside));
+            let loaded = wanted.tls().map(|(cert, key)| Tls::load(cert, key, inside));
             loaded.transpose().map_err(|error| Failure::new(ERROR, error.to_string()))
         };
         let http = tls(Inside::Http)?;
-        let forced = wanted.is_insecure;
+        let forced = wanted.insecure;
         let http = match inherited.http.is_empty() {
             true => Bound::tcp_for_browsers(wanted.host, http, forced).await,
             false => inherited_http(inherited.http, http.as_ref(), forced).await,
@@ -99,7 +99,7 @@ impl Listeners {
     /// runs, and nobody said that it shall stay there.
     pub(super) fn name_page(
         &mut self,
-        wanted: &Wanted,
+        wanted: &Serve,
         state: &Path,
     ) -> Result<Option<PageName>, Failure> {
         if let Some(name) = wanted.loopback_name() {
@@ -136,7 +136,7 @@ impl Listeners {
 
     /// Where the page is for other devices, where it listens at all addresses: those that browsers
     /// can open, and the daemon takes for its own.
-    pub(super) fn bases_elsewhere(&self, wanted: &Wanted) -> Vec<String> {
+    pub(super) fn bases_elsewhere(&self, wanted: &Serve) -> Vec<String> {
         let address = self.http.first().and_then(Bound::local_addr);
         let Some(address) = address.filter(|at| at.ip().is_unspecified()) else {
             return Vec::new();

@@ -22,12 +22,11 @@ use super::presence::{Presence, private_socket};
 use super::webhook::{self, Announcing};
 use super::yard;
 use crate::cli::serve::ServeArgs;
-use crate::config;
 use crate::config::Config;
 use crate::daemon::service::{Drained, Service};
 use crate::outcome::Failure;
-use crate::terminal;
 use crate::terminal::output::print;
+use crate::{config, terminal};
 
 pub(crate) async fn serve(
     args: ServeArgs,
@@ -43,8 +42,8 @@ pub(crate) async fn serve(
     let webhook = webhook::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
-    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
-    let metrics = counted(&config)?;
+    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard());
+    let metrics = Metrics::new(crate::agents::catalogue(&config)?.ids());
     let logging = service.logging.clone();
     metrics.dropped_lines_from(move || logging.n_dropped());
     let mut guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
@@ -99,13 +98,13 @@ pub(crate) async fn serve(
     presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
-        daemon.desk.shut_down(wanted.drain).await;
+        daemon.desk.shut_down(wanted.drain.0).await;
         // Whoever follows a turn has seen its end.
         daemon.over.cancel();
         serving.end().await;
         announcing.end().await;
     };
-    let longest = wanted.drain + FAREWELL;
+    let longest = wanted.drain.0 + FAREWELL;
     let ending = async { drop(tokio::time::timeout(longest, ending).await) };
     if service.drain("turns come to an end", ending).await == Drained::CutShort {
         // The keepers end what we leave behind.
@@ -113,11 +112,6 @@ pub(crate) async fn serve(
     }
     drop(presence);
     Ok(ExitCode::SUCCESS)
-}
-
-/// The daemon's counters.
-fn counted(config: &Config) -> Result<Metrics, Failure> {
-    Ok(Metrics::new(crate::agents::catalogue(config)?.ids()))
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.
@@ -134,7 +128,7 @@ fn reload(
     let (rules, webhook) = (new.rules_file(), webhook::checked(&new).map_err(said)?);
     rules.as_ref().map(RulesFile::load).transpose()?;
     service.log_as(&new.file.log)?;
-    guard.reload(&new.file.serve.with(args).guard)?;
+    guard.reload(&new.file.serve.with(args).guard())?;
     daemon.desk.yard().rules.follow(rules)?;
     daemon.desk.set_policy(new.policy());
     daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.mode));

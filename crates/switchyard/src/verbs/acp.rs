@@ -22,12 +22,11 @@ use crate::daemon::in_process::{InsideDaemon, InsideOptions};
 use crate::outcome::Failure;
 use crate::reach::Running;
 use crate::signals::Signals;
-use crate::stdio;
-use crate::this_process;
 use crate::this_process::is_worker;
 use crate::verbs::session_args;
 use crate::verbs::session_args::add_dirs;
 use crate::verbs::session_args::working_directory;
+use crate::{stdio, this_process};
 pub(crate) use refusal::refuse;
 
 pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use sessions::permission::Mode;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::agents;
 use crate::cli::chat::ChatArgs;
 use crate::config::Config;
 use crate::daemon::in_process::InsideOptions;
@@ -18,12 +17,11 @@ use crate::home::make_private_dir;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
 use crate::reach::{Daemon, Running};
 use crate::signals::Signals;
-use crate::terminal;
 use crate::terminal::format::members;
 use crate::terminal::spinner::Spinner;
-use crate::this_process;
 use crate::verbs::session_args::add_dirs;
 use crate::verbs::session_args::working_directory;
+use crate::{agents, terminal, this_process};
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";

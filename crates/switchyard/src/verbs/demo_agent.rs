@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use agent::demo::{Options, USAGE};
 
-use crate::outcome;
-use crate::terminal;
 use crate::terminal::output::print;
+use crate::{outcome, terminal};
 
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(args: Vec<OsString>) -> ExitCode {

@@ -15,11 +15,10 @@ use wire::Category;
 use crate::agents::native::{advice, understood};
 use crate::cli::hidden::NativeAgentArgs;
 use crate::config::Config;
-use crate::home;
 use crate::outcome::Failure;
 use crate::signals::Signals;
-use crate::stdio;
 use crate::this_process::own_exe;
+use crate::{home, stdio};
 
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitCode, Failure> {

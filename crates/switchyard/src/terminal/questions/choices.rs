@@ -25,7 +25,7 @@ pub(crate) enum Typed {
 
 /// What `line` answers to `request`.
 pub(crate) fn typed(line: &str, request: &Value) -> Typed {
-    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+    let options = options(request);
     let chosen = match &*line.to_lowercase() {
         "" => return Typed::Answer(Answer::Rejected),
         "v" | "view" => return Typed::View,
@@ -47,7 +47,7 @@ pub(crate) fn typed(line: &str, request: &Value) -> Typed {
 
 /// Names the question, because another one may have come between, and says what is accepted.
 pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
-    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+    let options = options(request);
     let title = request["toolCall"]["title"].as_str().unwrap_or("the question above");
     let title = sanitize_line(title, MAX_TITLE_CHARS);
     let numbers = match options.len() {
@@ -68,11 +68,14 @@ pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
     format!("\n{title} ({}; Enter rejects) ", accepted.join(", "))
 }
 
+fn options(request: &Value) -> Vec<&Value> {
+    request["options"].as_array().into_iter().flatten().collect()
+}
+
 /// The option that a plain yes means.
 fn yes(request: &Value) -> Option<usize> {
     let kind = |value: &Value| value["kind"].as_str().unwrap_or_default().to_owned();
-    let options: Vec<String> =
-        request["options"].as_array().into_iter().flatten().map(kind).collect();
+    let options: Vec<String> = options(request).into_iter().map(kind).collect();
     plain_yes(&kind(&request["toolCall"]), options.iter().map(String::as_str))
 }
 
@@ -83,7 +86,7 @@ fn is_one_of_several(options: &[&Value], index: usize) -> bool {
 }
 
 fn in_words(request: &Value) -> String {
-    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+    let options = options(request);
     let numbered = options.iter().enumerate().map(|(index, option)| {
         let name = option["name"].as_str().unwrap_or("?");
         format!("{} for “{}”", index + 1, sanitize_line(name, MAX_NAME_CHARS))

@@ -24,8 +24,7 @@ use crate::config::Config;
 use crate::daemon::yard;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::signals::{Asked, DaemonSignals};
-use crate::stdio;
-use crate::terminal;
+use crate::{stdio, terminal};
 
 /// How long killing everything may take.
 const ABORT: Duration = Duration::from_secs(10);

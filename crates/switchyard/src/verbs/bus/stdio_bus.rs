@@ -191,15 +191,14 @@ fn read_transport(root: &Object, warnings: &mut Vec<String>) -> Result<(), Wrong
                 .hint("remove `transport` and use a unix socket: --unix PATH"));
         }
     }
-    if let Some(framing) = word("framing").filter(|framing| framing != "ndjson") {
-        return Err(Wrong::new(format!("`transport.framing` is {framing}, which is not offered"))
-            .hint("remove it, and send one JSON message a line (ndjson)"));
-    }
-    if let Some(protocol) = word("protocol").filter(|protocol| protocol != "json") {
-        return Err(Wrong::new(format!(
-            "`transport.protocol` is {protocol}, which is not offered"
-        ))
-        .hint("remove it, and send JSON-RPC as JSON"));
+    for (key, offered, hint) in [
+        ("framing", "ndjson", "remove it, and send one JSON message a line (ndjson)"),
+        ("protocol", "json", "remove it, and send JSON-RPC as JSON"),
+    ] {
+        if let Some(asked) = word(key).filter(|asked| asked != offered) {
+            let why = format!("`transport.{key}` is {asked}, which is not offered");
+            return Err(Wrong::new(why).hint(hint));
+        }
     }
     if transport.contains_key("options") {
         warnings.push("`transport.options` is ignored: it is for shm and mqueue alone".to_owned());

@@ -61,12 +61,9 @@ fn show_members(text: &mut String, name: &str, table: &impl Serialize) {
 /// The tables that are shown as they are written, with what holds where they say nothing.
 fn as_written(config: &Config) -> [(&'static str, serde_json::Value); 7] {
     let args = ServeArgs::default();
-    let serve = Serve::default().with(&args);
+    let Serve { host, drain, worker_idle, put_aside, .. } = Serve::default();
     let serve = json!({
-        "host": serve.host,
-        "drain": Wait(serve.drain),
-        "worker_idle": Wait(serve.worker_idle),
-        "put_aside": Wait(serve.put_aside),
+        "host": host, "drain": drain, "worker_idle": worker_idle, "put_aside": put_aside,
     });
     let api = config.file.open_design.with(&args, config.file.permissions.mode);
     let inactivity = Wait(api.inactivity.unwrap_or_default());

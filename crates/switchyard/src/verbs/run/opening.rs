@@ -18,6 +18,7 @@ use crate::verbs::session_args::add_dirs;
 use crate::verbs::session_args::working_directory;
 
 /// A session, and what is to be done before it is prompted.
+#[derive(Clone)]
 pub(super) struct Opened {
     pub(super) session: Session,
     /// What comes after this is shown.

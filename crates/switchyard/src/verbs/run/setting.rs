@@ -13,18 +13,15 @@ use crate::signals::Signals;
 impl Turns<'_> {
     /// How the run has ended, if that was the end of it.
     pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<Ended>, Failure> {
-        let Opened { session, is_new, is_unstarted, changes, .. } = &self.opened;
-        let (session, is_new) = (session.clone(), *is_new);
-        let is_unstarted = *is_unstarted;
-        let changes = (!changes.is_empty()).then(|| Value::Object(changes.clone()));
+        let Opened { session, is_new, is_unstarted, changes, .. } = self.opened.clone();
         let auth = self.args.auth.as_deref();
         let setting = async {
             if is_unstarted {
                 session.start(auth).await?;
             }
-            match &changes {
-                Some(changes) => session.change(changes).await,
-                None => Ok(()),
+            match changes.is_empty() {
+                true => Ok(()),
+                false => session.change(&Value::Object(changes)).await,
             }
         };
         tokio::pin!(setting);
