@@ -68,10 +68,12 @@ pub(crate) async fn found_inside(agent: Inside, config: &Config, by_daemon: bool
 /// Every agent that a definition tells how to start.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let file = || format!("cannot use {}", config.home.config.display());
+    let twice =
+        |name, place| Failure::from(anyhow::Error::from(OwnError::Twice(name)).context(place));
     let mut own: BTreeMap<String, Own> = config.file.agents.clone();
     for (name, entry) in &config.file.agent_servers {
         if own.insert(name.clone(), entry.clone()).is_some() {
-            return Err(anyhow::Error::from(OwnError::Twice(name.clone())).context(file()).into());
+            return Err(twice(name.clone(), file()));
         }
     }
     let mut catalogue = Catalogue::with_own(&own).with_context(file)?;
@@ -79,9 +81,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     for (path, definition) in definition_files(config)? {
         let cannot = || format!("cannot use {}", path.display());
         if Inside::named(&definition.id).is_some() || !seen.insert(definition.id.clone()) {
-            return Err(anyhow::Error::from(OwnError::Twice(definition.id))
-                .context(cannot())
-                .into());
+            return Err(twice(definition.id, cannot()));
         }
         catalogue.add(definition).with_context(cannot)?;
     }

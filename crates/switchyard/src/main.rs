@@ -36,12 +36,13 @@ use verbs::{acp, adapter, attach, bus, chat, demo_agent, native_agent, run, tran
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    let first = args.next();
-    if first.as_deref().is_some_and(|verb| verb == ::bus::keeper::VERB) {
+    let first = args.next().unwrap_or_default();
+    let verb = first.to_str().unwrap_or_default();
+    if verb == ::bus::keeper::VERB {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
-    if first.as_deref().is_some_and(|verb| verb == agent::native::sandbox::LAUNCHER_VERB) {
+    if verb == agent::native::sandbox::LAUNCHER_VERB {
         let args: Vec<std::ffi::OsString> = args.collect();
         return agent::native::sandbox::launcher_main(&args);
     }
@@ -52,9 +53,7 @@ fn main() -> ExitCode {
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
     let protocols = ["acp", agents::command::ADAPTER_VERB, demo::VERB, native::VERB];
-    let is_protocol =
-        first.as_deref().is_some_and(|verb| protocols.iter().any(|protocol| verb == *protocol));
-    let mut builder = match is_protocol {
+    let mut builder = match protocols.contains(&verb) {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
     };
@@ -63,7 +62,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
-    if first.as_deref().is_some_and(|verb| verb == demo::VERB) {
+    if verb == demo::VERB {
         return runtime.block_on(demo_agent::serve(args.collect()));
     }
     let cli = Cli::parse_from(cli::words(std::env::args_os()));

@@ -58,14 +58,8 @@ pub(crate) struct InsideDaemon {
     inside: Inside,
     guard: Arc<Guard>,
     router: Router,
-    socket: Option<Socket>,
-}
-
-/// The socket on which others find it.
-#[derive(Debug)]
-struct Socket {
-    stop: CancellationToken,
-    serving: JoinHandle<()>,
+    /// The socket on which others find it, and what closes it.
+    socket: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
 impl InsideDaemon {
@@ -114,8 +108,7 @@ impl InsideDaemon {
         let (guard, router) = (self.guard.clone(), self.router.clone());
         let guarded = Guarded::new(guard, router, HttpLimits::default());
         let http = Http { bound, guarded, stop: stop.clone() };
-        let serving = task::spawn(http.serve());
-        self.socket = Some(Socket { stop, serving });
+        self.socket = Some((stop, task::spawn(http.serve())));
         Ok(())
     }
 
@@ -138,7 +131,7 @@ impl InsideDaemon {
     pub(crate) async fn end(self) {
         self.let_go().await;
         self.daemon.over.cancel();
-        if let Some(Socket { stop, serving }) = self.socket {
+        if let Some((stop, serving)) = self.socket {
             stop.cancel();
             let _ = tokio::time::timeout(FAREWELL, serving).await;
         }

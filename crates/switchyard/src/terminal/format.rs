@@ -23,34 +23,24 @@ pub(crate) struct Formatter {
     n_said: u64,
 }
 
-/// What a reader of text wants to see.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TextOptions {
-    pub(crate) color: bool,
-    pub(crate) show_thinking: bool,
-    pub(crate) show_prompts: bool,
-    pub(crate) verbose: bool,
-}
-
-impl TextOptions {
-    /// For whoever reads at the terminal what was said, asked and thought.
-    pub(crate) fn reading() -> Self {
-        let color = terminal::color_on_stdout();
-        Self { color, show_thinking: true, show_prompts: true, verbose: false }
-    }
+/// For whoever reads at the terminal what was said, asked and thought.
+pub(crate) fn style() -> Style {
+    let color = terminal::color_on_stdout();
+    Style { color, width: terminal::width(), verbose: false, show_thinking: true }
 }
 
 impl Formatter {
-    pub(crate) fn new(format: Format, session: SessionId, text: TextOptions) -> Self {
+    /// Where it is text, the style says how, and the last whether prompts are shown, too.
+    pub(crate) fn new(
+        format: Format,
+        session: SessionId,
+        style: Style,
+        shows_prompts: bool,
+    ) -> Self {
         let vocabulary = match format {
             Format::Text => {
-                let renderer = Text::new(Style {
-                    color: text.color,
-                    width: terminal::width(),
-                    verbose: text.verbose,
-                    show_thinking: text.show_thinking,
-                });
-                Vocabulary::text(if text.show_prompts { renderer.with_prompts() } else { renderer })
+                let text = Text::new(style);
+                Vocabulary::text(if shows_prompts { text.with_prompts() } else { text })
             }
             Format::Json => Vocabulary::Events,
             Format::Envelopes => Vocabulary::envelopes(session.to_string()),
@@ -103,13 +93,11 @@ impl Formatter {
         if let Vocabulary::Answer(answer) = &mut self.vocabulary {
             answer.projection_mut().finish(&mut self.out);
         }
-        if let Some(last) = self.out.chars().next_back() {
-            if last != '\n' {
-                self.out.push('\n');
-            }
-            return;
-        }
-        if self.out.is_empty() && !self.is_line_ended {
+        let is_ended = match self.out.chars().next_back() {
+            Some(last) => last == '\n',
+            None => self.is_line_ended,
+        };
+        if !is_ended {
             self.out.push('\n');
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::Session;
-use projection::sanitize_line;
+use projection::{Style, sanitize_line};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use wire::event::StopReason;
@@ -21,7 +21,7 @@ use crate::reach::{Daemon, Running};
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;
-use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::format::{Formatter, style};
 use crate::terminal::log_view::{LogView, Questions};
 use crate::terminal::prompt::Prompt;
 use crate::terminal::questions::{Typed, Whole, typed};
@@ -54,10 +54,10 @@ async fn take_part(
 ) -> Result<ExitCode, Failure> {
     let info = daemon.find_session(&args.session).await?;
     let session = daemon.session(info.id);
-    let options = TextOptions { show_thinking: !args.hide_thinking, ..TextOptions::reading() };
+    let style = Style { show_thinking: !args.hide_thinking, ..style() };
     let has_terminal = terminal::can_ask();
     let questions = if has_terminal { Questions::Here } else { Questions::Elsewhere };
-    let formatter = Formatter::new(Format::Text, info.id, options);
+    let formatter = Formatter::new(Format::Text, info.id, style, true);
     let shown_from = Seq(args.after.unwrap_or_default());
     let log = LogView::new(&session, Seq(0), formatter, questions).showing_after(shown_from);
     let mut view = View {

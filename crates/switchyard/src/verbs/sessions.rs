@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use client::{Client, encoded};
-use projection::command_line;
+use projection::{Style, command_line};
 use serde_json::Value;
 use wire::Seq;
 
@@ -20,7 +20,7 @@ use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::session_info::{SessionInfo, shown};
 use crate::terminal;
-use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::format::{Formatter, style};
 use crate::terminal::log_view::{LogView, Questions, read_all};
 use crate::terminal::output::{Output, print};
 use crate::terminal::spinner::Spinner;
@@ -110,8 +110,8 @@ async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<
     );
     let title = info.title.as_deref().map(|title| format!("title     {}\n", shown(title)));
     print(&format!("{text}{}\n", title.unwrap_or_default()))?;
-    let options = TextOptions { show_thinking: all, verbose: all, ..TextOptions::reading() };
-    let formatter = Formatter::new(Format::Text, info.id, options);
+    let style = Style { show_thinking: all, verbose: all, ..style() };
+    let formatter = Formatter::new(Format::Text, info.id, style, true);
     write_log(daemon, &info, formatter, print).await
 }
 
@@ -132,7 +132,7 @@ async fn write_log(
 
 async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
     let info = daemon.find_session(named).await?;
-    let formatter = Formatter::new(format, info.id, TextOptions::reading());
+    let formatter = Formatter::new(format, info.id, style(), true);
     let session = daemon.session(info.id);
     let mut view = LogView::new(&session, after, formatter, Questions::Elsewhere);
     let following = async {
@@ -158,9 +158,9 @@ async fn export(
     output: Option<&Path>,
 ) -> Result<(), Failure> {
     let info = daemon.find_session(named).await?;
-    let usual = TextOptions::reading();
-    let options = TextOptions { color: output.is_none() && usual.color, ..usual };
-    let formatter = Formatter::new(format, info.id, options);
+    let usual = style();
+    let style = Style { color: output.is_none() && usual.color, ..usual };
+    let formatter = Formatter::new(format, info.id, style, true);
     let mut output = Output::open(output)?;
     let _spinner = output.path().map(|path| Spinner::start(format!("writing {path} …")));
     write_log(daemon, &info, formatter, |text| output.write(text)).await?;

@@ -13,7 +13,7 @@ use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, Tur
 use crate::cli::format::Format;
 use crate::cli::translate::{TranslateArgs, Vocabulary};
 use crate::outcome::{ERROR, Failure};
-use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::format::{Formatter, style};
 use crate::terminal::output::print;
 
 const ACP: &str = "acp";
@@ -117,9 +117,9 @@ impl Writer {
             Vocabulary::Text => Some(Format::Text),
             Vocabulary::Json => Some(Format::Json),
         };
-        let text = TextOptions { show_prompts: false, ..TextOptions::reading() };
         Self {
-            formatter: format.map(|format| Formatter::new(format, mint::session_id(), text)),
+            formatter: format
+                .map(|format| Formatter::new(format, mint::session_id(), style(), false)),
             out: String::new(),
             turn: mint::turn_id(),
             n_events: 0,

@@ -16,10 +16,9 @@ use wire::{Draft, Json};
 
 use super::*;
 use crate::cli::format::Format;
-use crate::terminal::format::TextOptions;
+use projection::Style;
 
-const PLAIN: TextOptions =
-    TextOptions { color: false, show_thinking: false, show_prompts: false, verbose: false };
+const PLAIN: Style = Style { color: false, width: 0, verbose: false, show_thinking: false };
 
 /// A daemon with one log, which tells it as server-sent events.
 #[derive(Debug, Clone)]
@@ -45,7 +44,7 @@ impl OneLog {
     fn view(&self, questions: Questions) -> LogView {
         let id = sessions::mint::session_id();
         let session = Client::inside(Arc::new(self.clone())).session(id);
-        let formatter = Formatter::new(Format::Quiet, id, PLAIN);
+        let formatter = Formatter::new(Format::Quiet, id, PLAIN, false);
         LogView::new(&session, Seq(0), formatter, questions)
     }
 }

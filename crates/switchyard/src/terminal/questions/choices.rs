@@ -9,6 +9,7 @@ use serde_json::Value;
 use wire::{Event, Kind};
 
 use crate::terminal;
+use crate::terminal::format::style;
 
 /// A title in a prompt only reminds of the question above it.
 const MAX_TITLE_CHARS: usize = 60;
@@ -114,12 +115,8 @@ pub(crate) struct Whole {
 
 impl Whole {
     pub(crate) fn new() -> Self {
-        let style = Style {
-            color: terminal::color_on_stderr(),
-            width: terminal::width(),
-            verbose: false,
-            show_thinking: false,
-        };
+        let color = terminal::color_on_stderr();
+        let style = Style { color, show_thinking: false, ..style() };
         Self { text: Reader::new(Text::new(style).whole()) }
     }
 

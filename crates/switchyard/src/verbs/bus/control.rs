@@ -137,10 +137,10 @@ async fn carry_out(
         }
         Order::Reload => {
             let reloaded = source.reload(bus).await;
-            let notes = reloaded.map_err(|failure| {
+            let note = reloaded.map_err(|failure| {
                 Failure::new(ERROR, format!("{failure}; the bus goes on as before"))
             })?;
-            return Ok(json!({ "notes": notes }));
+            return Ok(json!({ "notes": note.as_slice() }));
         }
         Order::Drain { pool: name } => Command::DrainPool(pool(name)?),
         Order::Recover { pool: name } => Command::RecoverPool(pool(name)?),

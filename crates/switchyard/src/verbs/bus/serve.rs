@@ -100,12 +100,7 @@ async fn run(
         match asked {
             // Whose terminal is gone will not read a file again.
             Asked::Reload if !has_client => match source.reload(bus).await {
-                Ok(notes) => {
-                    say("read its file again");
-                    for note in &notes {
-                        say(note);
-                    }
-                }
+                Ok(note) => ["read its file again"].into_iter().chain(note).for_each(say),
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
             // It has no log file.

@@ -48,12 +48,11 @@ impl Source {
     }
 
     /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
-    pub(super) async fn reload(&self, bus: &Bus) -> Result<Vec<String>, Failure> {
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<Option<&'static str>, Failure> {
         let BusSetup { setup, listeners, .. } = self.read().await?;
         bus.reload(setup).await?;
-        let is_elsewhere = listeners != self.listeners;
         let note = "other listeners take effect when the bus is started again";
-        Ok(is_elsewhere.then(|| note.to_owned()).into_iter().collect())
+        Ok((listeners != self.listeners).then_some(note))
     }
 }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use client::{Answer, Session};
+use projection::Style;
 use wire::{Event, TurnId};
 
 use super::messages::Messages;
@@ -21,7 +22,7 @@ use crate::reach::Daemon;
 use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal;
-use crate::terminal::format::{Formatter, TextOptions};
+use crate::terminal::format::{Formatter, style};
 use crate::terminal::log_view::{LogView, Questions, show};
 use crate::terminal::prompt::Prompt;
 use crate::terminal::questions::Asker;
@@ -80,9 +81,8 @@ enum Over {
 impl<'a> Turns<'a> {
     pub(super) fn new(args: &'a RunArgs, daemon: &'a Daemon, opened: Opened) -> Self {
         let asker = super::can_ask(args).then(Asker::start);
-        let (show_thinking, usual) = (!args.hide_thinking, TextOptions::reading());
-        let text = TextOptions { show_thinking, show_prompts: false, ..usual };
-        let formatter = Formatter::new(args.format, opened.session.id(), text);
+        let style = Style { show_thinking: !args.hide_thinking, ..style() };
+        let formatter = Formatter::new(args.format, opened.session.id(), style, false);
         let mut formatter = formatter.taking_back();
         if args.format == Format::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
