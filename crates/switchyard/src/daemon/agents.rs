@@ -8,8 +8,7 @@ use sessions::desk::{Agents, Order};
 use sessions::host::AgentCommand;
 use sessions::permission::Mode;
 use tokio::sync::mpsc;
-use wire::Fault;
-use wire::Json;
+use wire::{Fault, Json};
 
 use crate::agents;
 use crate::agents::command::agent_command;

@@ -160,18 +160,13 @@ fn columns([agent, version, dialect, login, models]: [&str; 5]) -> String {
 
 fn row(found: &Found, paint: Paint) -> String {
     let dialect = found.run.as_ref().map_or("-", |run| run.dialect.as_str());
-    let login = match found.auth.state {
-        AuthState::Ok => "ok",
-        AuthState::Missing => "missing",
-        AuthState::Unknown => "unknown",
-    };
     let models = match found.models.len() {
         0 => "-".to_owned(),
         n => n.to_string(),
     };
     let version = sanitize(found.version.as_deref().unwrap_or("-"));
-    let login = if found.is_installed() { login } else { "-" };
-    let line = columns([&found.id, &version, dialect, login, &models]);
+    let login = if found.is_installed() { word(&found.auth.state) } else { "-".to_owned() };
+    let line = columns([&found.id, &version, dialect, &login, &models]);
     let line = match (found.is_usable, found.diagnoses.is_empty()) {
         (true, true) => paint.good(&line),
         (true, false) => paint.doubtful(&line),
@@ -244,9 +239,8 @@ fn about(found: &Found, paint: Paint) -> String {
     }
     let by = found.auth.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
     let login = match found.auth.state {
-        AuthState::Ok => format!("ok{by}"),
-        AuthState::Missing => format!("missing{by}"),
         AuthState::Unknown => "unknown".to_owned(),
+        state => format!("{}{by}", word(&state)),
     };
     if found.is_installed() {
         line("login", &login);

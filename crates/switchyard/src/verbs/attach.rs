@@ -35,12 +35,8 @@ const PASTED_WITHIN: Duration = Duration::from_millis(100);
 
 pub(crate) async fn attach(args: AttachArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
-    let options = InsideOptions {
-        policy: config.policy(),
-        can_ask: true,
-        is_warm: false,
-        ..InsideOptions::default()
-    };
+    let policy = config.policy();
+    let options = InsideOptions { policy, can_ask: true, ..InsideOptions::default() };
     let daemon = Daemon::for_sessions(&config, Running::find(&config), options).await?;
     let left = take_part(&daemon, &args, signals).await;
     daemon.end().await;

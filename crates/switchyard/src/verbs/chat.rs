@@ -40,12 +40,9 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
     let running = Running::find_for(&config).filter(|_| !args.no_daemon);
-    let options = InsideOptions {
-        policy: config.policy(),
-        can_ask: true,
-        is_warm: true,
-        ..InsideOptions::default()
-    };
+    let policy = config.policy();
+    let options =
+        InsideOptions { policy, can_ask: true, is_warm: true, ..InsideOptions::default() };
     let daemon = Daemon::for_sessions(&config, running, options).await?;
     let wanted = match wanted(&args, &config, &daemon).await {
         Ok(wanted) => wanted,

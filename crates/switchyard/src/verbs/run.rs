@@ -2,8 +2,8 @@
 
 mod messages;
 mod opening;
-mod seen;
 mod setting;
+mod turn_end;
 mod turns;
 mod words;
 

@@ -107,15 +107,15 @@ async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
         #[serde(default)]
         elsewhere: Vec<String>,
     }
-    let daemon = Running::find(config).ok_or_else(no_daemon)?;
+    let Some(daemon) = Running::find(config) else {
+        return Err(
+            Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
+        );
+    };
     let link: Link = daemon.client().post("/v1/login-link", &json!({})).await?;
     print(&format!("{}\n", link.link))?;
     for other in &link.elsewhere {
         print(&format!("from other devices: {other}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-pub(crate) fn no_daemon() -> Failure {
-    Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
 }

@@ -56,7 +56,7 @@ pub(super) async fn serve(
             writer.write_all(b"\n").await?;
             writer.flush().await?;
         }
-        anyhow::Ok(Left::Daemon)
+        anyhow::Ok(())
     };
     let inwards = async {
         let mut lines = LineSplitter::new(max_line_bytes);
@@ -72,25 +72,20 @@ pub(super) async fn serve(
             if reader.read_buf(lines.buffer()).await? == 0 {
                 // What was asked is still answered.
                 sink.send(Message::Close(None)).await?;
-                return anyhow::Ok(Left::Editor);
+                return anyhow::Ok(());
             }
         }
     };
-    let left = tokio::select! {
-        left = outwards => left,
-        left = inwards => left,
-        () = stop.cancelled() => Ok(Left::Editor),
+    let has_editor_left = tokio::select! {
+        _ = outwards => false,
+        left = inwards => left.is_ok(),
+        () = stop.cancelled() => true,
     };
-    match left {
-        Ok(Left::Editor) => Ok(ExitCode::SUCCESS),
-        Ok(Left::Daemon) | Err(_) => Err(Failure::new(ERROR, "the daemon has left")
+    match has_editor_left {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failure::new(ERROR, "the daemon has left")
             .hint("start the agent again; its sessions can be loaded")),
     }
-}
-
-enum Left {
-    Editor,
-    Daemon,
 }
 
 /// The order as the daemon takes it.

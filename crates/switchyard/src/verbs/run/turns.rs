@@ -14,7 +14,7 @@ use wire::{Event, TurnId};
 
 use super::messages::Messages;
 use super::opening::Opened;
-use super::seen::Seen;
+use super::turn_end::Seen;
 use crate::cli::format::Format;
 use crate::cli::run::RunArgs;
 use crate::outcome::{self, ERROR, Failure};

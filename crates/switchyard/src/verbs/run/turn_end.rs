@@ -1,7 +1,6 @@
 //! What the events of a turn tell about its end, and the exit code that follows from it.
 
-use wire::event::Limit;
-use wire::event::{DecidedBy, StopReason};
+use wire::event::{DecidedBy, Limit, StopReason};
 use wire::{Event, Fault, Own, TurnId};
 
 use crate::outcome::{self, Failure};
