@@ -8,15 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Client, ClientError, Session};
+use client::{Client, ClientError};
 use tokio::net::UnixStream;
-use wire::SessionId;
 
 use crate::config::Config;
 use crate::daemon::in_process::{InsideDaemon, InsideOptions};
 use crate::daemon::presence::{self, Whereabouts};
 use crate::outcome::Failure;
-use crate::session_info::SessionInfo;
 use crate::terminal::spinner::Spinner;
 
 /// A daemon that runs in a process of its own.
@@ -125,14 +123,6 @@ impl Daemon {
     /// Whether it is in this process.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.place, Place::Here(_))
-    }
-
-    pub(crate) async fn find_session(&self, named: &str) -> Result<SessionInfo, Failure> {
-        SessionInfo::find(&self.client, named).await
-    }
-
-    pub(crate) fn session(&self, id: SessionId) -> Session {
-        self.client.session(id)
     }
 
     /// Until it is gone; one inside of this process goes with it.

@@ -54,7 +54,7 @@ pub(crate) struct InsideOptions {
 
 #[derive(Debug)]
 pub(crate) struct InsideDaemon {
-    daemon: Arc<Daemon>,
+    pub(crate) daemon: Arc<Daemon>,
     inside: Inside,
     guard: Arc<Guard>,
     router: Router,
@@ -114,10 +114,6 @@ impl InsideDaemon {
 
     pub(crate) fn client(&self) -> Client {
         Client::inside(Arc::new(Way(self.inside.clone())))
-    }
-
-    pub(crate) fn daemon(&self) -> &Arc<Daemon> {
-        &self.daemon
     }
 
     /// Stops what runs and ends every worker; the log can still be read.

@@ -35,7 +35,7 @@ pub(crate) struct LogView {
     questions: Questions,
     shown: Seq,
     /// How far the log is known, which is further while a question is open.
-    known: Seq,
+    pub(crate) known: Seq,
     /// What comes before is known and not shown: a projection has to see all.
     shows_after: Seq,
     open_question: Option<OpenQuestion>,
@@ -79,11 +79,6 @@ impl LogView {
     pub(crate) fn showing_after(mut self, after: Seq) -> Self {
         self.shows_after = after;
         self
-    }
-
-    /// How far the log is known.
-    pub(crate) fn known(&self) -> Seq {
-        self.known
     }
 
     /// Waits for the next events, shows them, and returns them, which may be none; nothing when

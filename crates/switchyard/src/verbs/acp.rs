@@ -36,7 +36,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
     match prepared(&args, &config).await {
         Ok(Prepared::There(socket)) => relay::serve(socket, max_line_bytes, stop).await,
         Ok(Prepared::Here(own, order)) => {
-            let (daemon, editor) = (own.daemon(), Principal::alone(is_worker()));
+            let (daemon, editor) = (&own.daemon, Principal::alone(is_worker()));
             server::acp::serve_alone(daemon, &editor, *order, stdio::open(), stop).await;
             own.end().await;
             Ok(ExitCode::SUCCESS)

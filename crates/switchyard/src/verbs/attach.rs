@@ -48,8 +48,8 @@ async fn take_part(
     args: &AttachArgs,
     mut signals: Signals,
 ) -> Result<ExitCode, Failure> {
-    let info = daemon.find_session(&args.session).await?;
-    let session = daemon.session(info.id);
+    let info = SessionInfo::find(daemon.client(), &args.session).await?;
+    let session = daemon.client().session(info.id);
     let style = Style { show_thinking: !args.hide_thinking, ..style() };
     let has_terminal = terminal::can_ask();
     let questions = if has_terminal { Questions::Here } else { Questions::Elsewhere };
@@ -73,7 +73,7 @@ async fn take_part(
     }
     let mut lines = Some(read_lines());
     // Nobody types any more, and everything that was asked for has been seen.
-    while lines.is_some() || view.is_running() || view.log.known() < view.came_at {
+    while lines.is_some() || view.is_running() || view.log.known < view.came_at {
         tokio::select! {
             is_looked_at = view.show_next() => match is_looked_at? {
                 true => {}
@@ -150,7 +150,7 @@ impl View {
     /// Shows what is logged by now.
     async fn catch_up(&mut self) -> Result<(), Failure> {
         let now: SessionInfo = self.session.get().await?;
-        while self.log.known() < now.head && self.show_next().await? {}
+        while self.log.known < now.head && self.show_next().await? {}
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::daemon::in_process::InsideOptions;
 use crate::home::make_private_dir;
 use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
 use crate::reach::{Daemon, Running};
+use crate::session_info::SessionInfo;
 use crate::signals::Signals;
 use crate::terminal::format::members;
 use crate::terminal::spinner::Spinner;
@@ -102,7 +103,7 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {
-        Start::Session(daemon.find_session(named).await?.id.to_string())
+        Start::Session(SessionInfo::find(daemon.client(), named).await?.id.to_string())
     } else if args.resume {
         Start::Continue
     } else if args.pick {

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
         (Some(messages), _) => match messages.next().await {
             Some(text) => text,
             // Nothing is asked, so nothing is started.
-            None if messages.has_unread() => return Ok(ExitCode::from(outcome::USAGE)),
+            None if messages.has_unread => return Ok(ExitCode::from(outcome::USAGE)),
             None => return Ok(ExitCode::SUCCESS),
         },
         (None, word) => prompt::read_text(word.unwrap_or_default())?,

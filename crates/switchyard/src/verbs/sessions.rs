@@ -89,7 +89,7 @@ async fn list(
 }
 
 async fn show(daemon: &Daemon, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
-    let info = daemon.find_session(named).await?;
+    let info = SessionInfo::find(daemon.client(), named).await?;
     if as_json {
         return print(&format!("{:#}\n", info.to_json()));
     }
@@ -122,7 +122,7 @@ async fn write_log(
     mut formatter: Formatter,
     mut write: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let session = daemon.session(info.id);
+    let session = daemon.client().session(info.id);
     read_all(&session, info.head, |event| {
         formatter.add(event);
         write(&formatter.take())
@@ -131,9 +131,9 @@ async fn write_log(
 }
 
 async fn watch(daemon: &Daemon, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
-    let info = daemon.find_session(named).await?;
+    let info = SessionInfo::find(daemon.client(), named).await?;
     let formatter = Formatter::new(format, info.id, style(), true);
-    let session = daemon.session(info.id);
+    let session = daemon.client().session(info.id);
     let mut view = LogView::new(&session, after, formatter, Questions::Elsewhere);
     let following = async {
         while view.next().await?.is_some() {
@@ -157,7 +157,7 @@ async fn export(
     format: Format,
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    let info = daemon.find_session(named).await?;
+    let info = SessionInfo::find(daemon.client(), named).await?;
     let usual = style();
     let style = Style { color: output.is_none() && usual.color, ..usual };
     let formatter = Formatter::new(format, info.id, style, true);
@@ -170,14 +170,14 @@ async fn export(
 async fn delete(daemon: &Daemon, named: &[String], yes: bool) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for name in named {
-        sessions.push(daemon.find_session(name).await?);
+        sessions.push(SessionInfo::find(daemon.client(), name).await?);
     }
     let line = |session: &SessionInfo| format!("  {}  {}", session.id, session.shown_title());
     let titles: Vec<String> = sessions.iter().map(line).collect();
     confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), yes)?;
     let spinner = Spinner::start("deleting …");
     for SessionInfo { id, .. } in sessions {
-        daemon.session(id).delete().await?;
+        daemon.client().session(id).delete().await?;
         spinner.aside(|| terminal::say(&format!("deleted {id}")));
     }
     Ok(())
@@ -206,9 +206,9 @@ async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Resu
 
 pub(crate) async fn cancel(named: &str, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let daemon = Daemon::for_the_log(&config)?;
-    let before = daemon.find_session(named).await?;
+    let before = SessionInfo::find(daemon.client(), named).await?;
     let _spinner = Spinner::start("stopping the turn …");
-    let session = daemon.session(before.id);
+    let session = daemon.client().session(before.id);
     if let Err(error) = session.cancel(None).await {
         let pid = error.refusal().and_then(|refusal| refusal.process).ok_or(error)?;
         let other = Client::at(in_process::socket_of(&config.home.run, pid));

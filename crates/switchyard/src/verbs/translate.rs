@@ -202,46 +202,43 @@ impl Writer {
     }
 
     fn asked(&mut self, request: &Value) {
-        if self.formatter.is_some() {
-            let request = Json::of(request);
-            let (request_id, request) = (CallId::MIN, request.as_raw());
-            let asked = PermissionRequested { request_id, ask: true, limit: None, request };
-            return self.own(asked);
-        }
-        let id = RpcId::number(self.n_events);
         let request = Json::of(request);
-        self.out.push_str(&wire::request_line(&id, "session/request_permission", request.as_str()));
+        let id = RpcId::number(self.n_events);
+        let line = wire::request_line(&id, "session/request_permission", request.as_str());
+        let (request_id, request) = (CallId::MIN, request.as_raw());
+        self.tell(PermissionRequested { request_id, ask: true, limit: None, request }, &line);
     }
 
     fn notified(&mut self, method: &str, params: Value) {
-        match self.formatter {
-            Some(_) => {
-                let params = Json::of(&params);
-                let (method, params) = (method.to_owned(), params.as_raw());
-                self.own(AgentNotification { method, params });
-            }
-            None => self.out.push_str(&wire::notification_line(method, Json::of(&params).as_str())),
-        }
+        let params = Json::of(&params);
+        let line = wire::notification_line(method, params.as_str());
+        let (method, params) = (method.to_owned(), params.as_raw());
+        self.tell(AgentNotification { method, params }, &line);
     }
 
     /// `result` has the members of a `turn_ended`.
     fn ended(&mut self, result: &Json, error: Option<&Value>) {
         self.has_failed |= error.is_some();
         self.n_turns += 1;
-        if self.formatter.is_some() {
-            self.own(result.read::<TurnEnded<'_>>().unwrap_or_default());
-            (self.is_running, self.turn) = (false, mint::turn_id());
-            return;
-        }
         let id = RpcId::number(self.n_turns);
-        self.out.push_str(&match error {
+        let line = match error {
             None => wire::result_line(&id, result.as_str()),
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or_default();
                 let error = wire::RpcError::new(wire::codes::INTERNAL, message).with_data(error);
                 wire::error_line(&id, &error)
             }
-        });
+        };
+        self.tell(result.read::<TurnEnded<'_>>().unwrap_or_default(), &line);
+        (self.is_running, self.turn) = (false, mint::turn_id());
+    }
+
+    /// As an event of our own, or as the line that ACP has for it.
+    fn tell<'a>(&mut self, own: impl Into<Own<'a>>, line: &str) {
+        match self.formatter {
+            Some(_) => self.own(own),
+            None => self.out.push_str(line),
+        }
     }
 
     fn update(&mut self, params: &Value) {

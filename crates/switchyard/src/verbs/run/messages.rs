@@ -17,7 +17,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Messages {
     lines: mpsc::Receiver<Result<String, String>>,
-    has_unread: bool,
+    /// Whether something on stdin could not be read.
+    pub(super) has_unread: bool,
 }
 
 impl Messages {
@@ -43,11 +44,6 @@ impl Messages {
                 }
             }
         }
-    }
-
-    /// Whether something on stdin could not be read.
-    pub(super) fn has_unread(&self) -> bool {
-        self.has_unread
     }
 }
 

@@ -53,7 +53,7 @@ async fn earlier(
     named: &str,
     wishes: &Wishes,
 ) -> Result<Opened, Failure> {
-    let info = daemon.find_session(named).await?;
+    let info = SessionInfo::find(daemon.client(), named).await?;
     check_same(args, agent, &info)?;
     prompt::tell_outside(&args.attach, &[info.cwd.clone().into()]);
     let mut changes = members(wishes);
@@ -62,7 +62,7 @@ async fn earlier(
         changes.insert("limits".to_owned(), json!(limits.or(info.limits)));
     }
     Ok(Opened {
-        session: daemon.session(info.id),
+        session: daemon.client().session(info.id),
         cursor: info.head,
         is_new: false,
         is_unstarted: true,
@@ -117,7 +117,7 @@ async fn new(
     let waiting = Spinner::start(format!("starting {} …", agent.unwrap_or("the agent")));
     let made: Made = daemon.client().post("/v1/sessions", &order).await?;
     drop(waiting);
-    let session = daemon.session(made.id);
+    let session = daemon.client().session(made.id);
     let changes = members(wishes);
     Ok(Opened { session, cursor: Seq(0), is_new: true, is_unstarted, changes })
 }

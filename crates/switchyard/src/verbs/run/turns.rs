@@ -146,7 +146,7 @@ impl<'a> Turns<'a> {
             // As with any filter whose reader has had enough.
             Over::Reader => 0,
             Over::Signal(code) | Over::AtOnce(code) => code,
-            _ if code == 0 && messages.is_some_and(|messages| messages.has_unread()) => {
+            _ if code == 0 && messages.is_some_and(|messages| messages.has_unread) => {
                 outcome::USAGE
             }
             _ => code,

@@ -9,13 +9,14 @@ use wire::Json;
 use crate::cli::sessions::{AuditArgs, AuditFormat};
 use crate::outcome::Failure;
 use crate::reach::Daemon;
+use crate::session_info::SessionInfo;
 use crate::terminal;
 use crate::terminal::output::Output;
 
 pub(crate) async fn audit(daemon: &Daemon, args: &AuditArgs) -> Result<(), Failure> {
     let mut query = "limit=1000".to_owned();
     let session = match &args.session {
-        Some(named) => Some(daemon.find_session(named).await?.id),
+        Some(named) => Some(SessionInfo::find(daemon.client(), named).await?.id),
         None => None,
     };
     query.extend(args.since.map(|since| format!("&since={}", since.0)));
