@@ -233,16 +233,14 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let home = home_with(path)?;
     // One that is still to be made is noted by whoever makes it.
     home.note();
-    let mut written = None;
-    let file = match std::fs::read_to_string(&home.config) {
+    let (file, written): (File, _) = match std::fs::read_to_string(&home.config) {
         Ok(text) => {
             let cannot = || format!("cannot use {}", home.config.display());
             let file = toml::from_str(&text).with_context(cannot)?;
-            written = Some(toml::from_str(&text).with_context(cannot)?);
-            file
+            (file, Some(toml::from_str(&text).with_context(cannot)?))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_be_missing => {
-            File::default()
+            (File::default(), None)
         }
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", home.config.display()));

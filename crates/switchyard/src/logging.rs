@@ -25,10 +25,11 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{Registry, reload};
 
+use crate::terminal;
 use crate::terminal::paint::Paint;
 use file::Rotation;
 use line::Line;
-use writer::Writer;
+use writer::{Sink, Writer};
 
 /// `[log]` of the configuration: what a daemon writes, and where.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -155,14 +156,16 @@ impl Logging {
                 .with_context(|| format!("[log] level = \"{level}\" cannot be understood"))?,
             None => quiet_libraries(tracing::Level::INFO),
         };
-        let writer = match &table.file {
+        let (sink, has_colors): (Box<dyn Sink>, _) = match &table.file {
             Some(path) => {
                 let file = file::LogFile::open(path.clone(), table.rotation())
                     .with_context(|| format!("cannot log to {}", path.display()))?;
-                Writer::behind_queue(Box::new(file), table.format.lost())?
+                (Box::new(file), false)
             }
-            None => Writer::behind_queue(Box::new(writer::Stderr), table.format.lost())?,
+            None => (Box::new(writer::Stderr), terminal::color_on_stderr()),
         };
+        let paint = Paint::when(has_colors);
+        let writer = Writer::behind_queue(sink, paint, table.format.lost())?;
         let way_out = WayOut { format: table.format, writer: Arc::new(writer) };
         let before = {
             let mut current = self.shared.way_out.write().unwrap_or_else(PoisonError::into_inner);

@@ -14,45 +14,6 @@ use crate::outcome::Failure;
 use crate::this_process::own_exe;
 use crate::time::days_ago;
 
-fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
-    let state = &config.home.state;
-    check_private(state)?;
-    make_private_dir(state)?;
-    let log =
-        SqliteLog::open(state, config.store_options()).map_err(
-            |error| match rustix::fs::access(state, rustix::fs::Access::WRITE_OK) {
-                Ok(()) => error.into(),
-                Err(why) => Failure::from(error).hint_at_home(std::io::Error::from(why).kind()),
-            },
-        )?;
-    config.home.note();
-    for lost in log.lost_sessions() {
-        crate::terminal::say(&format!(
-            "switchyard: session {} ({} events) is missing from the log; \
-             `switchyard sessions delete {}` forgets it",
-            lost.id, lost.head.0, lost.id
-        ));
-    }
-    Ok(Arc::new(log))
-}
-
-/// Whoever can write there can decide what we run.
-fn check_private(dir: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::MetadataExt;
-    // What does not exist yet will be made for us alone.
-    let Ok(metadata) = dir.metadata() else { return Ok(()) };
-    let own_uid = rustix::process::getuid().as_raw();
-    if metadata.uid() != own_uid {
-        return Err(Failure::new(1, format!("{} belongs to another user", dir.display()))
-            .hint("set SWITCHYARD_HOME to a directory of your own"));
-    }
-    if metadata.is_dir() && metadata.mode() & 0o022 != 0 {
-        return Err(Failure::new(1, format!("others may write to {}", dir.display()))
-            .hint(format!("chmod go-w {}", dir.display())));
-    }
-    Ok(())
-}
-
 /// The log as it is, for those who run no sessions.
 pub(crate) fn as_it_is(config: &Config) -> Result<Yard, Failure> {
     let setup = WorkerSetup {
@@ -102,6 +63,45 @@ async fn prune(config: &Config, yard: &Yard) -> Result<(), Failure> {
     let removed = yard.log.prune(rule).await?;
     if !removed.is_empty() {
         tracing::info!(n_removed = removed.len(), "removed old sessions");
+    }
+    Ok(())
+}
+
+fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
+    let state = &config.home.state;
+    check_private(state)?;
+    make_private_dir(state)?;
+    let log =
+        SqliteLog::open(state, config.store_options()).map_err(
+            |error| match rustix::fs::access(state, rustix::fs::Access::WRITE_OK) {
+                Ok(()) => error.into(),
+                Err(why) => Failure::from(error).hint_at_home(std::io::Error::from(why).kind()),
+            },
+        )?;
+    config.home.note();
+    for lost in log.lost_sessions() {
+        crate::terminal::say(&format!(
+            "switchyard: session {} ({} events) is missing from the log; \
+             `switchyard sessions delete {}` forgets it",
+            lost.id, lost.head.0, lost.id
+        ));
+    }
+    Ok(Arc::new(log))
+}
+
+/// Whoever can write there can decide what we run.
+fn check_private(dir: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    // What does not exist yet will be made for us alone.
+    let Ok(metadata) = dir.metadata() else { return Ok(()) };
+    let own_uid = rustix::process::getuid().as_raw();
+    if metadata.uid() != own_uid {
+        return Err(Failure::new(1, format!("{} belongs to another user", dir.display()))
+            .hint("set SWITCHYARD_HOME to a directory of your own"));
+    }
+    if metadata.is_dir() && metadata.mode() & 0o022 != 0 {
+        return Err(Failure::new(1, format!("others may write to {}", dir.display()))
+            .hint(format!("chmod go-w {}", dir.display())));
     }
     Ok(())
 }

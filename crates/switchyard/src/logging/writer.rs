@@ -28,10 +28,6 @@ pub(super) trait Sink: Send {
     fn reopen(&mut self) -> io::Result<()> {
         Ok(())
     }
-
-    fn has_colors(&self) -> bool {
-        false
-    }
 }
 
 /// The line that says how many are missing.
@@ -43,10 +39,6 @@ impl Sink for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         crate::terminal::note_said();
         io::stderr().write_all(lines)
-    }
-
-    fn has_colors(&self) -> bool {
-        crate::terminal::color_on_stderr()
     }
 }
 
@@ -75,15 +67,14 @@ enum Message {
 impl Writer {
     /// Writes at once.
     pub(super) fn stderr() -> Self {
-        let paint = Paint::when(Stderr.has_colors());
+        let paint = Paint::when(crate::terminal::color_on_stderr());
         Self { queue: None, paint, counts: Arc::default() }
     }
 
     /// Writes by a thread of its own.
-    pub(super) fn behind_queue(sink: Box<dyn Sink>, lost: Lost) -> io::Result<Self> {
+    pub(super) fn behind_queue(sink: Box<dyn Sink>, paint: Paint, lost: Lost) -> io::Result<Self> {
         let (queue, messages) = sync_channel(MAX_QUEUED_LINES);
         let counts = Arc::<Counts>::default();
-        let paint = Paint::when(sink.has_colors());
         let of_thread = counts.clone();
         thread::Builder::new()
             .name("log".to_owned())

@@ -51,7 +51,7 @@ impl Sink for Disk {
 }
 
 fn writer(disk: &Disk) -> Writer {
-    Writer::behind_queue(Box::new(disk.clone()), |n| format!("lost {n}\n")).unwrap()
+    Writer::behind_queue(Box::new(disk.clone()), Paint::none(), |n| format!("lost {n}\n")).unwrap()
 }
 
 #[test]
