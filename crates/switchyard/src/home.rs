@@ -164,17 +164,12 @@ pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbi
 }
 
 fn absolute(name: &str) -> Result<Option<PathBuf>> {
-    match env::var_os(name) {
-        None => Ok(None),
-        Some(value) if value.is_empty() => Ok(None),
-        Some(value) => {
-            let path = PathBuf::from(value);
-            if !path.is_absolute() {
-                bail!("{name} is `{}`, but must be an absolute path", path.display());
-            }
-            Ok(Some(path))
-        }
+    let Some(value) = env::var_os(name).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let path = PathBuf::from(value);
+    if !path.is_absolute() {
+        bail!("{name} is `{}`, but must be an absolute path", path.display());
     }
+    Ok(Some(path))
 }
 
 #[cfg(test)]

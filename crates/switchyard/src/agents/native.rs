@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use agent::native;
 use agent::native::discover::{Advice, CANDIDATES};
-use agent::native::mcp::{ServerSpec, SpecError};
+use agent::native::mcp::ServerSpec;
 use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};
 use runtimes::catalogue::Inside;
@@ -49,9 +49,8 @@ pub(crate) fn key_names(config: &Config) -> Vec<String> {
 /// The MCP servers of every session.
 fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
     let specs = config.file.native.mcp.iter().map(|(name, table)| table.to_spec(name));
-    let specs: Result<Vec<Option<ServerSpec>>, SpecError> = specs.collect();
-    let bad = |error: SpecError| Failure::usage(error.to_string());
-    Ok(specs.map_err(bad)?.into_iter().flatten().collect())
+    let specs: Result<_, _> = specs.filter_map(Result::transpose).collect();
+    specs.map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use projection::sanitize;
 use runtimes::catalogue::Inside;
-use runtimes::detect::{AuthState, Found, Options, Run, detect, detect_one};
+use runtimes::detect::{AuthState, Found, Options, Reason, Run, detect, detect_one};
 use serde_json::{Map, Value, json};
 
 use crate::agents::{self, Agent};
@@ -141,12 +141,8 @@ impl Look<'_> {
 
 /// An agent that is not there is no trouble, unless somebody said that it is.
 fn is_trouble(found: &Found) -> bool {
-    let is_absent = found.diagnoses.iter().all(is_not_on_path);
+    let is_absent = found.diagnoses.iter().all(|one| one.reason == Reason::NotOnPath);
     !found.is_installed() && (found.is_own || !is_absent)
-}
-
-fn is_not_on_path(diagnosis: &runtimes::detect::Diagnosis) -> bool {
-    diagnosis.reason == runtimes::detect::Reason::NotOnPath
 }
 
 fn header(paint: Paint) -> String {
@@ -176,7 +172,7 @@ fn row(found: &Found, paint: Paint) -> String {
     text.push('\n');
     for diagnosis in &found.diagnoses {
         // Not knowing about a login is the rule for some; `doctor` tells.
-        if found.is_usable && diagnosis.reason == runtimes::detect::Reason::AuthUnknown {
+        if found.is_usable && diagnosis.reason == Reason::AuthUnknown {
             continue;
         }
         let remedy = match diagnosis.remedy.is_empty() {

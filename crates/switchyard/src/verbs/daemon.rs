@@ -110,7 +110,7 @@ fn without_config(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// `--config FILE` and `-v`, which stand before the verb.
-fn global_words() -> Vec<std::ffi::OsString> {
+fn global_words() -> Vec<OsString> {
     std::env::args_os().skip(1).take_while(|word| word != "daemon").collect()
 }
 
@@ -241,7 +241,7 @@ fn log_path(config: &Config) -> PathBuf {
 }
 
 /// Written by the daemon itself, which keeps it small; unless it is told to elsewhere.
-fn own_log(config: &Config, path: &Path) -> Vec<std::ffi::OsString> {
+fn own_log(config: &Config, path: &Path) -> Vec<OsString> {
     use std::os::unix::ffi::OsStrExt as _;
     let is_named = std::env::args_os().any(|word| word.as_bytes().starts_with(b"--log-file"));
     match is_named || config.file.log.file.is_some() {
