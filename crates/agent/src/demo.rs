@@ -8,7 +8,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `options` | the command line |
-//! | `connection`, `dispatch`, `methods` | one connection and what a client may call |
+//! | `connection`, `dispatch`, `methods`, `params` | one connection and what a client may call |
 //! | `session`, `settings` | sessions and their memory |
 //! | `turn`, `content`, `commands` | one prompt and what it may ask for |
 
@@ -18,6 +18,7 @@ mod content;
 mod dispatch;
 mod methods;
 mod options;
+mod params;
 mod session;
 mod settings;
 mod turn;

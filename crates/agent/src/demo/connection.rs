@@ -4,8 +4,8 @@
 //! which they were made; answers to calls. All state is behind one lock, which is never held across
 //! an await.
 
-use super::methods::unknown_session;
 use super::options::{IdStyle, Options};
+use super::params::unknown_session;
 use super::session::{Session, Store};
 use bytes::Bytes;
 use serde_json::Value;

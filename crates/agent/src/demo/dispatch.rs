@@ -2,14 +2,22 @@
 //!
 //! In: bytes. Out: answers, and turns as tasks of their own.
 //! A message that cannot be read is answered and the connection goes on. Everything except a
-//! prompt is handled in the order in which it came.
+//! prompt is handled in the order in which it came. A prompt has exactly one answer (two, or with
+//! more updates after it, if its script wants to break that rule); a cancel drops the script at
+//! whatever it waits for, and the answer is `cancelled`.
 
+use super::commands;
 use super::connection::Connection;
 use super::methods::{self, OfSession};
-use super::turn::{self, Turn};
+use super::params;
+use super::turn::{OnCancel, Outcome, Turn};
 use bytes::Bytes;
+use serde_json::json;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::{LineError, LineSplitter, Message, MessageKind, RpcError, RpcId, codes};
 
@@ -66,7 +74,7 @@ async fn handle(
         // A notification has no answer, so what cannot be read or found is ignored.
         MessageKind::Notification => {
             if message.method() == "session/cancel"
-                && let Ok(OfSession { session_id }) = methods::read(message.body())
+                && let Ok(OfSession { session_id }) = params::read(message.body())
                 && let Some(session) = connection.state().sessions.get(&session_id)
             {
                 session.cancel();
@@ -89,7 +97,7 @@ async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut Jo
     } else if method == "session/prompt" {
         match Turn::begin(connection, id.clone(), message.body()) {
             Ok((turn, cancelled)) => {
-                turns.spawn(task::boxed(turn::run(turn, cancelled)));
+                turns.spawn(task::boxed(run(turn, cancelled)));
                 return;
             }
             Err(error) => error,
@@ -107,4 +115,54 @@ async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut Jo
         }
     };
     connection.send(wire::error_line(&id, &refused)).await;
+}
+
+/// Runs a turn to its answer and beyond.
+async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
+    // The prompt is on disk before anything happens, so a crash cannot make us forget it.
+    // A state directory that cannot be written was already reported by `session/new`.
+    let _ = turn.connection.save(&turn.session).await;
+    let outcome = play(&turn, &mut cancelled).await;
+    turn.change(|session| session.turn = None);
+    let _ = turn.connection.save(&turn.session).await;
+
+    let wishes = *turn.wishes();
+    let answer = match outcome {
+        Ok(reason) => wire::result_line(&turn.id, &json!({ "stopReason": reason }).to_string()),
+        Err(error) => wire::error_line(&turn.id, &error),
+    };
+    turn.raw(answer.clone()).await;
+    if wishes.answers_twice {
+        turn.raw(answer).await;
+    }
+    for n in 1..=wishes.n_late_updates {
+        turn.say(format!("late {n}\n")).await;
+    }
+}
+
+async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
+    {
+        let mut script = std::pin::pin!(commands::run(turn));
+        // One step before the first look at the cancel: a script says in its first command what it
+        // wants to happen then, and the cancel may come right behind the prompt.
+        let first_step = poll_fn(|context| Poll::Ready(script.as_mut().poll(context))).await;
+        if let Poll::Ready(outcome) = first_step {
+            return outcome;
+        }
+        tokio::select! {
+            biased;
+            _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {}
+            outcome = &mut script => return outcome,
+        }
+        if matches!(turn.wishes().on_cancel, OnCancel::Ignore) {
+            return script.await;
+        }
+    }
+    let on_cancel = turn.wishes().on_cancel;
+    if let OnCancel::Linger(n_updates) = on_cancel {
+        for n in 1..=n_updates {
+            turn.say(format!("after cancel {n}\n")).await;
+        }
+    }
+    Ok("cancelled".to_owned())
 }

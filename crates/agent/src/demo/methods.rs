@@ -7,10 +7,10 @@
 
 use super::commands;
 use super::connection::Connection;
+use super::params::{invalid, read, unknown_session};
 use super::session::{Record, Session};
 use super::settings::Settings;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,18 +56,6 @@ pub(super) async fn call(
         "session/set_model" if has_config => set_model(connection, read(params)?).await,
         _ => Err(RpcError::new(codes::METHOD_NOT_FOUND, format!("no such method: {method}"))),
     }
-}
-
-pub(super) fn read<T: DeserializeOwned>(params: &str) -> Result<T, RpcError> {
-    serde_json::from_str(params).map_err(|problem| invalid(problem.to_string()))
-}
-
-fn invalid(message: impl Into<String>) -> RpcError {
-    RpcError::new(codes::INVALID_PARAMS, message)
-}
-
-pub(super) fn unknown_session(id: &str) -> RpcError {
-    RpcError::new(codes::NOT_FOUND, format!("no such session: {id}"))
 }
 
 #[derive(Deserialize)]

@@ -1,20 +1,16 @@
-//! One prompt, from its request to its answer.
+//! A prompt that is being answered: what it asks for, and what its script can do to the client and
+//! to the session.
 //!
-//! In: the params of `session/prompt`. Out: updates and calls while the script runs, then exactly
-//! one answer (two, or with more updates after it, if the script wants to break that rule).
-//! A cancel drops the script at whatever it waits for, and the answer is `cancelled`.
+//! In: the params of `session/prompt`. Out: updates, calls, and what the script wishes for its end.
 
-use super::commands;
 use super::connection::{Answer, Connection, update_line};
 use super::content::Prompt;
-use super::methods::read;
+use super::params::read;
 use super::session::Session;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use tokio::sync::watch;
 use wire::{RpcError, RpcId, codes};
 
@@ -138,56 +134,6 @@ impl Turn {
     pub(super) fn cwd(&self) -> String {
         self.change(|session| session.record.cwd.clone()).unwrap_or_default()
     }
-}
-
-/// Runs a turn to its answer and beyond.
-pub(super) async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
-    // The prompt is on disk before anything happens, so a crash cannot make us forget it.
-    // A state directory that cannot be written was already reported by `session/new`.
-    let _ = turn.connection.save(&turn.session).await;
-    let outcome = play(&turn, &mut cancelled).await;
-    turn.change(|session| session.turn = None);
-    let _ = turn.connection.save(&turn.session).await;
-
-    let wishes = *turn.wishes();
-    let answer = match outcome {
-        Ok(reason) => wire::result_line(&turn.id, &json!({ "stopReason": reason }).to_string()),
-        Err(error) => wire::error_line(&turn.id, &error),
-    };
-    turn.raw(answer.clone()).await;
-    if wishes.answers_twice {
-        turn.raw(answer).await;
-    }
-    for n in 1..=wishes.n_late_updates {
-        turn.say(format!("late {n}\n")).await;
-    }
-}
-
-async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
-    {
-        let mut script = std::pin::pin!(commands::run(turn));
-        // One step before the first look at the cancel: a script says in its first command what it
-        // wants to happen then, and the cancel may come right behind the prompt.
-        let first_step = poll_fn(|context| Poll::Ready(script.as_mut().poll(context))).await;
-        if let Poll::Ready(outcome) = first_step {
-            return outcome;
-        }
-        tokio::select! {
-            biased;
-            _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {}
-            outcome = &mut script => return outcome,
-        }
-        if matches!(turn.wishes().on_cancel, OnCancel::Ignore) {
-            return script.await;
-        }
-    }
-    let on_cancel = turn.wishes().on_cancel;
-    if let OnCancel::Linger(n_updates) = on_cancel {
-        for n in 1..=n_updates {
-            turn.say(format!("after cancel {n}\n")).await;
-        }
-    }
-    Ok("cancelled".to_owned())
 }
 
 fn chunk(kind: &str, text: &str) -> Value {
