@@ -9,17 +9,16 @@
 //! `OPENAI_BASE_URL`, with the endpoint that it is named after, or where a provider names that variable; a
 //! provider's own key is not sent to an address that a variable put in its place.
 
-pub(super) mod lenient;
 mod resolve;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Deserialize;
 
 pub use self::resolve::Setup;
 use super::context_tools;
 use super::endpoint::{Kind, ModelSettings};
+use super::lenient::Wait;
 use super::mcp::McpConfig;
 use super::sandbox;
 use super::secret::Secret;
@@ -152,27 +151,6 @@ pub struct ProviderTable {
     pub idle: Option<Wait>,
     pub retries: Option<u32>,
     pub retry_wait: Option<Wait>,
-}
-
-/// `90s`, `2m`, or a number of seconds as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Wait(pub Duration);
-
-impl TryFrom<String> for Wait {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let text = text.trim();
-        if let Ok(seconds) = text.parse::<u64>() {
-            return Ok(Self(Duration::from_secs(seconds)));
-        }
-        let parsed = text.parse::<jiff::SignedDuration>().ok();
-        parsed
-            .and_then(|duration| Duration::try_from(duration).ok())
-            .map(Self)
-            .ok_or_else(|| format!("`{text}` is not a time; hint: write it like `30s` or `5m`"))
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

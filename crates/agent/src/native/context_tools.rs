@@ -33,7 +33,7 @@ use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 use tokio_util::sync::CancellationToken;
 
-use super::config::lenient;
+use super::lenient;
 use super::session::Session;
 use super::tools::Tool;
 use desk::Desk;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::provider::Price;
+use super::cost::Price;
 use super::secret::Secret;
 
 /// What serves the models; decides paths, headers and defaults.

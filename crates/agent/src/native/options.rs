@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::RpcError;
 
-use super::config::lenient;
 use super::context_tools::Switch;
+use super::lenient;
 
 /// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

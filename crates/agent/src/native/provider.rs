@@ -5,7 +5,6 @@
 //! | [`client`] | connections: proxies, TLS, addresses, headers |
 //! | [`body`] | what is said, in the endpoint's words |
 //! | [`quirks`] | what an endpoint turned out not to take |
-//! | [`cost`] | what an answer cost: as the endpoint tells, or by its price |
 //! | [`answer`] | one answer from its request to its end, with repetitions |
 //! | [`reader`] | bytes to chunks |
 //! | [`chunk`], [`slots`] | chunks to [`Delta`](super::chat::Delta)s |
@@ -20,7 +19,6 @@ mod answer;
 mod body;
 mod chunk;
 pub(super) mod client;
-pub(super) mod cost;
 mod failure;
 pub(super) mod listing;
 mod pace;
@@ -33,10 +31,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use self::answer::Answer;
-pub use self::cost::Price;
 pub use self::failure::Failure;
 use self::quirks::Quirks;
 use super::chat::Request;
+use super::cost::Price;
 use super::endpoint::{Endpoint, Kind};
 use super::lock;
 

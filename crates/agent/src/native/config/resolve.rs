@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
-use super::lenient;
 use super::{Config, ConfigError, ProviderTable};
 use crate::native::context_tools::Switch;
 use crate::native::discover::Found;
 use crate::native::endpoint::{Endpoint, Kind, ModelSettings, shown};
+use crate::native::lenient;
 use crate::native::secret::Secret;
 
 /// No name is longer that somebody typed.

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::native::config::lenient;
+use crate::native::lenient;
 
 fn resolve(text: &str, variables: &[(&str, &str)]) -> Result<Setup, ConfigError> {
     let config: Config = toml::from_str(text).unwrap();

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Trouble;
-use crate::native::config::Wait;
+use crate::native::lenient::Wait;
 
 /// A session with more is a mistake, and each may be a process.
 const MAX_SERVERS: usize = 64;

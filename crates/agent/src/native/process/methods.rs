@@ -7,9 +7,9 @@ use store::{Filter, PageStart};
 use wire::{Message, RpcError, SessionId};
 
 use super::Process;
-use super::opening::{Past, Wanted};
+use super::opening::{Past, Wanted, text};
 use crate::native::client::Abilities;
-use crate::native::journal::{AGENT, Journal};
+use crate::native::journal::AGENT;
 use crate::native::lock;
 use crate::native::session::{Begun, Session};
 
@@ -206,19 +206,6 @@ impl Process {
         let id = text(params, "sessionId")?;
         self.session(id).ok_or_else(|| RpcError::not_found(format_args!("session {}", short(id))))
     }
-
-    pub(super) async fn journal(
-        &self,
-        id: SessionId,
-    ) -> Result<(Journal, store::SessionRecord), RpcError> {
-        let found = Journal::open(&self.setup.log, id).await.map_err(RpcError::internal)?;
-        found.ok_or_else(|| RpcError::not_found(format_args!("session {id}")))
-    }
-}
-
-pub(super) fn text<'a>(params: &'a Value, name: &str) -> Result<&'a str, RpcError> {
-    let missing = || RpcError::invalid_params(format_args!("`{name}` is missing"));
-    params[name].as_str().ok_or_else(missing)
 }
 
 fn saved_id(params: &Value) -> Result<SessionId, RpcError> {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use store::Changes;
 use wire::{Json, RpcError, SessionId};
 
-use super::methods::text;
 use super::{MAX_SESSIONS, Process};
 use crate::native::client::Client;
 use crate::native::commands;
@@ -68,6 +67,11 @@ impl Wanted {
         let system_prompt = params["systemPrompt"].as_str().map(str::to_owned);
         Ok(Self { cwd, more_roots, mcp, refused_servers, system_prompt, choices })
     }
+}
+
+pub(super) fn text<'a>(params: &'a Value, name: &str) -> Result<&'a str, RpcError> {
+    let missing = || RpcError::invalid_params(format_args!("`{name}` is missing"));
+    params[name].as_str().ok_or_else(missing)
 }
 
 fn directory(named: &str) -> Result<PathBuf, RpcError> {
@@ -139,6 +143,11 @@ impl Process {
                 Ok((journal, title))
             }
         }
+    }
+
+    async fn journal(&self, id: SessionId) -> Result<(Journal, store::SessionRecord), RpcError> {
+        let found = Journal::open(&self.setup.log, id).await.map_err(RpcError::internal)?;
+        found.ok_or_else(|| RpcError::not_found(format_args!("session {id}")))
     }
 
     /// Of a session that may be open here.

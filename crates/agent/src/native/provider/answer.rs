@@ -22,8 +22,9 @@ use super::chunk::{Bad, Chunks};
 use super::failure::{Retry, Trouble, refused, told};
 use super::quirks::Quirks;
 use super::reader::{Piece, Reader};
-use super::{Failure, Provider, body, client, cost, pace};
+use super::{Failure, Provider, body, client, pace};
 use crate::native::chat::{Delta, Request, Usage};
+use crate::native::cost;
 use crate::native::endpoint::shown;
 use crate::native::http;
 

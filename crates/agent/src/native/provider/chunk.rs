@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::cost;
 use super::slots::{Fragment, Slots};
 use super::think::{Said, Think};
 use crate::native::chat::{Delta, Finish, Usage};
+use crate::native::cost;
 
 /// Of text, thoughts and arguments together: more than any model says in one answer.
 const MAX_SAID_BYTES: usize = 32 << 20;

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::chunk::number;
 use super::failure::refused;
-use super::{Failure, Model, Provider, client, cost};
+use super::{Failure, Model, Provider, client};
+use crate::native::cost;
 use crate::native::endpoint::Kind;
 use crate::native::http;
 

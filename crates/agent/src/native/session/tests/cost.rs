@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use testkit::model_server::{calls, text};
 
+use crate::native::cost::Price;
 use crate::native::journal::Item;
-use crate::native::provider::Price;
 use crate::native::session::bill::Bill;
 use crate::native::testing::play::{Cast, Play};
 

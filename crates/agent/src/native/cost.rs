@@ -15,7 +15,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::native::chat::Usage;
+use super::chat::Usage;
 
 const NANOS: f64 = 1e9;
 const TICKS_OF_A_NANO: f64 = 10.0;

@@ -1,4 +1,30 @@
-//! Values of variables. Numbers are read as JavaScript reads them: what comes after is ignored.
+//! Values as people write them into variables and the configuration. Numbers of variables are read
+//! as JavaScript reads them: what comes after is ignored.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// `90s`, `2m`, or a number of seconds as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Wait(pub Duration);
+
+impl TryFrom<String> for Wait {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let text = text.trim();
+        if let Ok(seconds) = text.parse::<u64>() {
+            return Ok(Self(Duration::from_secs(seconds)));
+        }
+        let parsed = text.parse::<jiff::SignedDuration>().ok();
+        parsed
+            .and_then(|duration| Duration::try_from(duration).ok())
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is not a time; hint: write it like `30s` or `5m`"))
+    }
+}
 
 /// As `parseInt` does; a limit that is not positive is none.
 pub(super) fn max_tokens(text: &str) -> Option<u32> {
@@ -22,7 +48,7 @@ pub(super) fn temperature(text: &str) -> Option<f64> {
 }
 
 /// As people switch things.
-pub(in crate::native) fn is_on(text: &str) -> Option<bool> {
+pub(super) fn is_on(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Some(true),
         "off" | "false" | "no" | "0" => Some(false),
