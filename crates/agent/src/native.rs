@@ -16,6 +16,7 @@ mod cost;
 pub mod discover;
 pub mod endpoint;
 mod excerpt;
+mod file_tools;
 mod files;
 mod gate;
 mod http;
@@ -26,24 +27,25 @@ pub mod mcp;
 pub mod models;
 mod options;
 mod process;
+mod prompt;
 pub mod provider;
 pub mod providers;
 mod replay;
 pub mod sandbox;
-pub mod scene;
 pub mod secret;
 mod session;
+pub mod settings;
 mod slash;
 mod task;
 mod todo;
-pub mod tools;
+pub mod tool;
+mod tool_call;
 mod turn;
 mod visible;
 mod webfetch;
 
 pub use options::{efforts, modes};
 pub use process::{Setup, serve};
-pub use session::Limits;
 #[cfg(test)]
 mod testing;
 

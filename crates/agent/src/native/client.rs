@@ -10,8 +10,6 @@ use bus::connection::{CallError, Connection};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
-use super::tools::{Content, Location};
-
 /// A file of an editor comes from memory or a local disk.
 const FILE_WITHIN: Duration = Duration::from_secs(30);
 /// To start, look at or end a command; not to wait for it.
@@ -77,18 +75,8 @@ impl Client {
         self.update(chunk(kind, text)).await
     }
 
-    /// Shows how far a call is. One that the client has no room for is left out: the next
-    /// holds everything.
-    pub fn show_progress(&self, call: &str, content: &[Content], locations: &[Location]) {
-        let mut update = json!({
-            "sessionUpdate": "tool_call_update", "toolCallId": call, "status": "in_progress",
-        });
-        if !content.is_empty() {
-            update["content"] = content.iter().map(Content::to_acp).collect();
-        }
-        if !locations.is_empty() {
-            update["locations"] = locations.iter().map(Location::to_acp).collect();
-        }
+    /// As [`update`](Self::update), but left out if the client has no room for it.
+    pub fn update_if_room(&self, update: Value) {
         let params = json!({ "sessionId": self.session, "update": update });
         let _ = self.connection.notify("session/update", &Json::of(&params));
     }
@@ -163,31 +151,4 @@ impl Client {
 /// Some words as an update.
 pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
-}
-
-impl Content {
-    pub(super) fn to_acp(&self) -> Value {
-        match self {
-            Self::Text(text) => {
-                json!({ "type": "content", "content": { "type": "text", "text": text } })
-            }
-            Self::Image { mime, data } => {
-                let image = json!({ "type": "image", "mimeType": mime, "data": data });
-                json!({ "type": "content", "content": image })
-            }
-            Self::Diff { path, old, new } => {
-                json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
-            }
-            Self::Terminal(id) => json!({ "type": "terminal", "terminalId": id }),
-        }
-    }
-}
-
-impl Location {
-    pub(super) fn to_acp(&self) -> Value {
-        match self.line {
-            Some(line) => json!({ "path": self.path, "line": line }),
-            None => json!({ "path": self.path }),
-        }
-    }
 }

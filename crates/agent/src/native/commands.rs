@@ -16,48 +16,16 @@ mod own;
 mod terminal;
 mod variables;
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::sandbox::Refused;
-use super::scene::Scene;
-use super::tools::ToolError;
+use super::tool::{ToolContext, ToolError};
 
 pub(super) use bash::tool as bash_tool;
 pub(super) use key::permission_key;
-
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// `bash`, or `sh` where there is none.
-    pub shell: String,
-    pub timeout: Duration,
-    /// The most that a model can ask for.
-    pub max_timeout: Duration,
-    /// How much of the output a model is told; the rest is left out in the middle.
-    pub max_output_bytes: usize,
-    /// Variables that hold keys of ours. Commands see neither them nor others with their value.
-    pub secrets: BTreeSet<OsString>,
-    /// Use the terminals of clients that have them.
-    pub in_clients_terminal: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            shell: find_shell().to_owned(),
-            // A build or a test run; what serves for ever has to be asked for otherwise.
-            timeout: Duration::from_mins(2),
-            max_timeout: Duration::from_mins(30),
-            max_output_bytes: 30_000,
-            secrets: ["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"].map(OsString::from).into(),
-            in_clients_terminal: true,
-        }
-    }
-}
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -112,27 +80,20 @@ impl From<CommandError> for ToolError {
 }
 
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
-pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
-    let settings = &scene.session.settings;
-    let has_terminal = scene.session.client.can.has_terminals
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
+    let settings = &context.workspace.settings;
+    let has_terminal = context.workspace.client.can.has_terminals
         && settings.commands.in_clients_terminal
         && !settings.sandbox.is_on();
     if has_terminal {
-        return terminal::run(scene, order).await;
+        return terminal::run(context, order).await;
     }
     // A terminal of the client would have been refused.
     let deed = json!({ "kind": "execute", "command": order.line });
-    match scene.session.client.denial(deed).await? {
+    match context.workspace.client.denial(deed).await? {
         Some(why) => Err(CommandError::Denied(why)),
-        None => own::run(scene, order).await,
+        None => own::run(context, order).await,
     }
-}
-
-fn find_shell() -> &'static str {
-    let has_bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
-        .iter()
-        .any(|path| std::path::Path::new(path).exists());
-    if has_bash { "bash" } else { "sh" }
 }
 
 #[cfg(test)]

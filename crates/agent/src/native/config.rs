@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 pub use self::resolve::Setup;
-use super::context_tools;
 use super::endpoint::{Kind, ModelSettings};
 use super::lenient::Wait;
 use super::mcp::McpConfig;
 use super::sandbox;
 use super::secret::Secret;
-use super::session::Limits;
+use super::settings::context_tools::Switch;
+use super::settings::{ContextSettings, Limits};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -48,7 +48,7 @@ pub struct Config {
     /// Share of the window, in percent, at which the session is summarised.
     pub compact_at_percent: Option<u64>,
     /// Tools with which the agent works on its own context: all, none, or some by name.
-    pub context_tools: context_tools::Switch,
+    pub context_tools: Switch,
     /// Commands that check the project; without them they are looked for.
     pub checks: Vec<String>,
     /// Servers of every session.
@@ -107,9 +107,9 @@ impl Config {
     }
 
     /// With what a variable says about them, if one does.
-    pub fn context(&self, setup: &Setup) -> context_tools::Settings {
+    pub fn context(&self, setup: &Setup) -> ContextSettings {
         let tools = setup.context_tools.clone().unwrap_or_else(|| self.context_tools.clone());
-        context_tools::Settings { tools, checks: self.checks.clone() }
+        ContextSettings { tools, checks: self.checks.clone() }
     }
 
     pub fn sandbox(&self) -> sandbox::Mode {

@@ -9,7 +9,7 @@ mod pieces;
 
 use std::collections::{HashMap, HashSet};
 
-use super::chat::{Message, Part, ToolCall};
+use super::chat::{Message, Part, ToolCall, ToolSpec};
 use super::journal::{Entry, Item, Shape};
 pub(super) use overlay::{Covering, Overlay};
 pub(super) use pieces::{Piece, Role, pieces, pieces_of_all};
@@ -226,8 +226,17 @@ fn of_parts(parts: &[Part]) -> usize {
 }
 
 /// About; it depends on the model and the language.
-pub(super) fn in_tokens(n_bytes: usize) -> u64 {
+fn in_tokens(n_bytes: usize) -> u64 {
     (n_bytes as u64).div_ceil(4)
+}
+
+/// About what tools take in every request.
+pub(super) fn of_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> u64 {
+    let of = |spec: &ToolSpec| {
+        let ToolSpec { name, description, parameters } = spec;
+        name.len() + description.len() + parameters.to_string().len()
+    };
+    in_tokens(specs.map(of).sum())
 }
 
 /// About how many tokens these are, where the endpoint does not tell.

@@ -23,137 +23,19 @@ mod numbers;
 mod objective;
 mod park;
 mod refine;
-mod verify;
+pub(super) mod verify;
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{SeqAccess, Visitor};
 use tokio_util::sync::CancellationToken;
 
-use super::lenient;
 use super::session::Session;
-use super::tools::Tool;
+use super::settings::context_tools::Name;
+use super::tool::Tool;
 use desk::Desk;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    pub tools: Switch,
-    /// Commands that check the project; without them they are looked for.
-    pub checks: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Name {
-    ContextEdit,
-    ThreadPark,
-    ClassifierThreads,
-    DistillThreads,
-    ObjectiveSet,
-    Verify,
-    Refine,
-}
-
-impl Name {
-    pub const ALL: [Self; 7] = [
-        Self::ContextEdit,
-        Self::ThreadPark,
-        Self::ClassifierThreads,
-        Self::DistillThreads,
-        Self::ObjectiveSet,
-        Self::Verify,
-        Self::Refine,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ContextEdit => "context_edit",
-            Self::ThreadPark => "thread_park",
-            Self::ClassifierThreads => "classifier_threads",
-            Self::DistillThreads => "distill_threads",
-            Self::ObjectiveSet => "objective_set",
-            Self::Verify => "verify",
-            Self::Refine => "refine",
-        }
-    }
-}
-
-/// Which of them there are: `true`, `false`, or names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Switch(BTreeSet<Name>);
-
-impl Switch {
-    pub fn all() -> Self {
-        Self(Name::ALL.into())
-    }
-
-    pub fn has(&self, name: Name) -> bool {
-        self.0.contains(&name)
-    }
-
-    /// Whether some of them are on and others are not.
-    pub fn is_partly_on(&self) -> bool {
-        !self.0.is_empty() && self.0.len() < Name::ALL.len()
-    }
-
-    /// As a variable has it: `on`, `off`, or names.
-    pub fn read(text: &str) -> Option<Self> {
-        if let Some(is_on) = lenient::is_on(text) {
-            return Some(Self::either(is_on));
-        }
-        let named = |word: &str| Name::ALL.into_iter().find(|name| name.as_str() == word.trim());
-        text.split(',').map(named).collect()
-    }
-
-    /// All of them, or none.
-    pub fn either(is_on: bool) -> Self {
-        if is_on { Self::all() } else { Self::default() }
-    }
-
-    /// The names of those that are on.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|name| name.as_str())
-    }
-}
-
-impl FromIterator<Name> for Switch {
-    fn from_iter<T: IntoIterator<Item = Name>>(names: T) -> Self {
-        Self(names.into_iter().collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for Switch {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-
-        impl<'de> Visitor<'de> for Either {
-            type Value = Switch;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false or a list of names of context tools")
-            }
-
-            fn visit_bool<E>(self, is_on: bool) -> Result<Switch, E> {
-                Ok(Switch::either(is_on))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Switch, A::Error> {
-                let mut switch = Switch::default();
-                while let Some(name) = names.next_element()? {
-                    switch.0.insert(name);
-                }
-                Ok(switch)
-            }
-        }
-
-        deserializer.deserialize_any(Either)
-    }
-}
-
-/// Those of a session's own conversation, for one turn.
+/// Those of a session's own conversation, for one turn. A sub-agent has a conversation that nobody
+/// keeps, and of these `verify` alone.
 pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
     let switch = session.context_tools();
     let is_on = |name: &Name| switch.has(*name);
@@ -168,14 +50,6 @@ pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<
         Name::Refine => refine::tool(session.clone(), cancel.clone()),
     };
     Name::ALL.into_iter().filter(is_on).map(make).collect()
-}
-
-/// Those of a sub-agent, which has a conversation of its own that nobody keeps.
-pub(super) fn for_task(session: &Arc<Session>) -> Vec<Arc<Tool>> {
-    match session.context_tools().has(Name::Verify) {
-        true => vec![verify::tool(session.clone())],
-        false => Vec::new(),
-    }
 }
 
 #[cfg(test)]

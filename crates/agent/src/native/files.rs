@@ -22,7 +22,7 @@ use wire::ToolKind;
 
 use super::client::Client;
 use super::lock;
-use super::tools::ToolError;
+use super::tool_call::ToolError;
 
 mod changing;
 pub(super) mod difference;

@@ -12,7 +12,7 @@ use super::client::{Client, Permission};
 use super::excerpt;
 use super::lock;
 use super::options::Mode;
-use super::tools::{Kind, Need};
+use super::tool_call::{Kind, Need};
 
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
@@ -23,13 +23,13 @@ const PROTECTED: &str = "edit:protected:";
 const MAX_ALWAYS: usize = 1000;
 
 #[derive(Debug, Default)]
-pub struct Gate {
+pub(super) struct Gate {
     always: Mutex<HashSet<String>>,
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     Run,
     /// For the model.
     Refused(String),
@@ -39,7 +39,7 @@ pub enum Verdict {
 
 impl Gate {
     /// Decides; asks the client where nobody has decided yet.
-    pub async fn pass(
+    pub(super) async fn pass(
         &self,
         need: &Need,
         kind: Kind,

@@ -44,7 +44,7 @@ const PLANNING: &str = "The session is in plan mode: look, think and make a plan
 anything, run commands or fetch pages. End with the plan.";
 
 #[derive(Debug, Clone)]
-pub struct Instructions {
+pub(super) struct Instructions {
     pub cwd: PathBuf,
     /// Other directories that the session may use.
     pub more_roots: Vec<PathBuf>,
@@ -62,11 +62,11 @@ pub struct Instructions {
 
 /// Files that the client has denied.
 #[derive(Debug, Clone, Default)]
-pub struct Denied(Arc<Mutex<BTreeSet<PathBuf>>>);
+pub(super) struct Denied(Arc<Mutex<BTreeSet<PathBuf>>>);
 
 impl Instructions {
     /// Read anew with every request: the files may have changed.
-    pub fn text(&self, mode: Mode, has_tools: bool) -> String {
+    pub(super) fn text(&self, mode: Mode, has_tools: bool) -> String {
         let own = if has_tools { BASE } else { WITHOUT_TOOLS };
         let mut parts = vec![self.system_prompt.clone().unwrap_or_else(|| own.to_owned())];
         parts.push(self.surroundings());
@@ -87,7 +87,7 @@ impl Instructions {
     }
 
     /// Asks the client which of the project's files may be read: they are sent to the model.
-    pub async fn check(&self, client: &Client) {
+    pub(super) async fn check(&self, client: &Client) {
         let mut denied = BTreeSet::new();
         for (path, real) in self.of_project() {
             if !client.may_read(&[&path, &real]).await {

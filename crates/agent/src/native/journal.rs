@@ -24,7 +24,7 @@ pub(super) const AGENT: &str = "native";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]
-pub enum Item {
+pub(super) enum Item {
     /// What the user sent, as it came, and as a model is told.
     Prompt {
         blocks: Vec<Value>,
@@ -90,7 +90,7 @@ pub enum Item {
 
 /// One change of what is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edit {
+pub(super) struct Edit {
     /// The place of the item.
     pub part: u64,
     #[serde(flatten)]
@@ -100,7 +100,7 @@ pub struct Edit {
 /// How a part is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case")]
-pub enum Shape {
+pub(super) enum Shape {
     Whole,
     Hidden,
     Replaced { text: String },
@@ -109,7 +109,7 @@ pub enum Shape {
 /// Why a note stands for parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cover {
+pub(super) enum Cover {
     /// Put aside, to be taken up again.
     Parked,
     /// The note holds what mattered.
@@ -117,7 +117,7 @@ pub enum Cover {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Thread {
+pub(super) struct Thread {
     pub name: String,
     #[serde(default)]
     pub about: String,
@@ -126,7 +126,7 @@ pub struct Thread {
 
 impl Item {
     /// What is known to have been spent for it.
-    pub fn nano_usd(&self) -> Option<u64> {
+    pub(super) fn nano_usd(&self) -> Option<u64> {
         match self {
             Self::Answer { usage, .. } => usage.and_then(|usage| usage.nano_usd),
             Self::Spent { nano_usd } => Some(*nano_usd),
@@ -136,7 +136,7 @@ impl Item {
 
     /// The same in another journal, where the items that it speaks of have other places. None
     /// if it is about an item that is not there.
-    pub fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
+    pub(super) fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
         let moved = |parts: &[u64]| parts.iter().filter_map(|at| places.get(at).copied()).collect();
         let mut item = self.clone();
         match &mut item {
@@ -164,13 +164,13 @@ impl Item {
 }
 
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(super) struct Entry {
     pub seq: u64,
     pub item: Arc<Item>,
 }
 
 /// The journal of one session, which is ours until it is released or dropped.
-pub struct Journal {
+pub(super) struct Journal {
     log: Arc<dyn EventLog>,
     id: SessionId,
     entries: Mutex<Vec<Entry>>,
@@ -184,7 +184,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    pub async fn create(
+    pub(super) async fn create(
         log: &Arc<dyn EventLog>,
         cwd: &str,
         details: Json,
@@ -198,7 +198,7 @@ impl Journal {
     }
 
     /// Takes a session up again, if nobody else has it.
-    pub async fn open(
+    pub(super) async fn open(
         log: &Arc<dyn EventLog>,
         id: SessionId,
     ) -> Result<Option<(Self, SessionRecord)>, StoreError> {
@@ -226,16 +226,16 @@ impl Journal {
         Ok(Some((Self { log: log.clone(), id, entries, claim }, record)))
     }
 
-    pub fn id(&self) -> SessionId {
+    pub(super) fn id(&self) -> SessionId {
         self.id
     }
 
     /// Adds an item, safe against a crash; its place.
-    pub async fn add(&self, item: Item) -> Result<u64, StoreError> {
+    pub(super) async fn add(&self, item: Item) -> Result<u64, StoreError> {
         self.add_with(item, Changes::default()).await
     }
 
-    pub async fn add_with(&self, item: Item, changes: Changes) -> Result<u64, StoreError> {
+    pub(super) async fn add_with(&self, item: Item, changes: Changes) -> Result<u64, StoreError> {
         let kind = Kind::update(name(&item));
         let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&item) };
         // What a person wrote or paid for is worth a sync.
@@ -251,17 +251,17 @@ impl Journal {
         Ok(seq)
     }
 
-    pub async fn change(&self, changes: Changes) -> Result<(), StoreError> {
+    pub(super) async fn change(&self, changes: Changes) -> Result<(), StoreError> {
         self.log.update(self.id, changes).await
     }
 
     /// Lets others have the session, whoever still holds this.
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         drop(lock(&self.claim).take());
     }
 
     /// Everything so far.
-    pub fn all(&self) -> Vec<Entry> {
+    pub(super) fn all(&self) -> Vec<Entry> {
         lock(&self.entries).clone()
     }
 }

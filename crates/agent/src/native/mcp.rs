@@ -17,7 +17,6 @@ mod stdio;
 mod tool;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +27,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::server::Server;
-use super::tools::Tool;
+use super::settings::Keeper;
+use super::tool::Tool;
 
 pub use self::spec::{
     McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, from_acp,
@@ -44,10 +44,7 @@ const CALL_WITHIN: Duration = Duration::from_mins(5);
 pub struct Settings {
     /// Where servers that are commands run.
     pub cwd: PathBuf,
-    /// As in [`super::scene::Settings`].
-    pub keeper_exe: PathBuf,
-    pub keeper_args: Vec<OsString>,
-    pub cgroups: bool,
+    pub keeper: Keeper,
     /// Whether commands that a client names are run. A client that can start us can start them,
     /// but one that reaches us through a network must not.
     pub runs_commands_of_clients: bool,
@@ -56,12 +53,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub fn new(cwd: impl Into<PathBuf>, scene: &super::scene::Settings) -> Self {
+    pub fn new(cwd: impl Into<PathBuf>, keeper: &Keeper) -> Self {
         Self {
             cwd: cwd.into(),
-            keeper_exe: scene.keeper_exe.clone(),
-            keeper_args: scene.keeper_args.clone(),
-            cgroups: scene.cgroups,
+            keeper: keeper.clone(),
             runs_commands_of_clients: true,
             start_within: START_WITHIN,
             call_within: CALL_WITHIN,

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::RpcError;
 
-use super::context_tools::Switch;
 use super::lenient;
+use super::settings::context_tools::Switch;
 
 /// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub(super) enum Mode {
     #[default]
     Ask,
     Code,
@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub const ALL: [Self; 4] = [Self::Ask, Self::Code, Self::Plan, Self::Auto];
+    pub(super) const ALL: [Self; 4] = [Self::Ask, Self::Code, Self::Plan, Self::Auto];
 
     /// Its id, its name, and what it does.
     fn words(self) -> [&'static str; 3] {
@@ -33,11 +33,11 @@ impl Mode {
         }
     }
 
-    pub fn id(self) -> &'static str {
+    pub(super) fn id(self) -> &'static str {
         self.words()[0]
     }
 
-    pub fn read(id: &str) -> Option<Self> {
+    pub(super) fn read(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.id() == id)
     }
 }
@@ -53,7 +53,7 @@ const EFFORTS: [(&str, &str); 5] = [
 const DEFAULT_EFFORT: &str = "default";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Options {
+pub(super) struct Options {
     /// As the model is offered.
     pub model: String,
     pub mode: Mode,
@@ -68,7 +68,7 @@ pub struct Options {
 
 /// What holds for a session that has not chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Configured {
+pub(super) struct Configured {
     pub tools: bool,
     pub context_tools: Switch,
 }
@@ -82,7 +82,12 @@ pub struct Offer {
 
 impl Options {
     /// Chooses one thing; says whether it was another before.
-    pub fn set(&mut self, id: &str, value: &str, offers: &[Offer]) -> Result<bool, RpcError> {
+    pub(super) fn set(
+        &mut self,
+        id: &str,
+        value: &str,
+        offers: &[Offer],
+    ) -> Result<bool, RpcError> {
         let before = self.clone();
         match id {
             "model" => self.model = model(value, offers)?,
@@ -113,7 +118,7 @@ impl Options {
     }
 
     /// As ACP's `configOptions`.
-    pub fn to_acp(&self, offers: &[Offer], configured: &Configured) -> Value {
+    pub(super) fn to_acp(&self, offers: &[Offer], configured: &Configured) -> Value {
         let models = with_current(offers, &self.model);
         let models: Vec<Value> =
             models.iter().map(|offer| json!({ "value": offer.id, "name": offer.name })).collect();
@@ -161,7 +166,7 @@ impl Options {
     }
 
     /// As ACP's older `modes`.
-    pub fn modes_to_acp(&self) -> Value {
+    pub(super) fn modes_to_acp(&self) -> Value {
         json!({ "currentModeId": self.mode.id(), "availableModes": modes() })
     }
 }

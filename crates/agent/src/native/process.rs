@@ -23,8 +23,9 @@ use wire::{Json, Message, RpcError};
 use super::client::Abilities;
 use super::lock;
 use super::models::Models;
-use super::scene;
-use super::session::{Begun, Limits, Session};
+use super::prompt::Begun;
+use super::session::Session;
+use super::settings::{Limits, Settings};
 use super::slash;
 
 /// As hosts of agents allow.
@@ -44,7 +45,7 @@ pub struct Setup {
     pub version: &'static str,
     pub log: Arc<dyn EventLog>,
     pub models: Arc<Models>,
-    pub tools: scene::Settings,
+    pub tools: Settings,
     pub limits: Limits,
     /// In the place of the agent's own words.
     pub system_prompt: Option<String>,

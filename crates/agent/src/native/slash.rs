@@ -58,7 +58,7 @@ pub(super) async fn read(text: &str, session: &Session) -> Slash {
         name => match custom(session).into_iter().find(|command| command.name == name) {
             // It is sent to the model.
             Some(Custom { of_project: Some(path), .. })
-                if !session.scene.client.may_read(&[&path]).await =>
+                if !session.workspace.client.may_read(&[&path]).await =>
             {
                 Slash::Done(format!("`{}` may not be read.", path.display()))
             }
@@ -119,12 +119,12 @@ pub(super) fn available(session: &Session) -> Value {
 /// The commands in files; those of the project first.
 fn custom(session: &Session) -> Vec<Custom> {
     // A link in a project leads nowhere else: what is behind it would be sent to the model.
-    let root = session.scene.cwd.canonicalize().ok();
-    let settings = &session.scene.settings;
+    let root = session.workspace.cwd.canonicalize().ok();
+    let settings = &session.workspace.settings;
     let is_inside = |real: &Path| {
         root.as_ref().is_some_and(|root| real.starts_with(root)) && !settings.forbidden.covers(real)
     };
-    let of_project = in_dir(&session.scene.cwd.join(PROJECT_DIR)).into_iter();
+    let of_project = in_dir(&session.workspace.cwd.join(PROJECT_DIR)).into_iter();
     let of_project =
         of_project.filter(|command| command.of_project.as_deref().is_some_and(is_inside));
     let of_user = settings.commands_dir.iter().flat_map(|dir| in_dir(dir));

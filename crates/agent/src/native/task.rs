@@ -12,12 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::chat::{Message, Part};
 use super::context;
+use super::context_tools::verify;
 use super::excerpt;
-use super::scene::Scene;
 use super::session::Session;
-use super::tools::arguments::string;
-use super::tools::{Content, Kind, Output, Prepared, Tool, ToolError, Toolbox};
-use super::turn::{Said, Stop, Talk, Telling, Turn, TurnError, Voice};
+use super::settings::context_tools::Name;
+use super::tool::arguments::string;
+use super::tool::{
+    Content, Kind, Output, Prepared, Tool, ToolContext, ToolError, Toolbox, by_name,
+};
+use super::turn::{Said, Stop, Talk, Telling, Turn, Voice};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -41,8 +44,8 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
         string("description", "The task in three to five words").required(),
         string("prompt", about).required(),
     ];
-    let prepare = move |asked: Arguments, scene: &Scene| {
-        let work = run(session.clone(), cancel.clone(), scene.clone(), asked.prompt);
+    let prepare = move |asked: Arguments, context: &ToolContext| {
+        let work = run(session.clone(), cancel.clone(), context.clone(), asked.prompt);
         // What it does asks for itself.
         Ok(Prepared::free(asked.description, work))
     };
@@ -52,12 +55,19 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
 async fn run(
     session: Arc<Session>,
     cancel: CancellationToken,
-    scene: Scene,
+    context: ToolContext,
     prompt: String,
 ) -> Result<Output, ToolError> {
-    let words = SubAgent::new(session, cancel, scene).work_on(prompt).await?;
+    let words = SubAgent::new(session, cancel, context).work_on(prompt).await?;
     let content = vec![Content::Text(words.clone())];
     Ok(Output { content, ..Output::text(words) })
+}
+
+/// What a sub-agent has: not what works on the session's own conversation, and no further tasks.
+pub(super) fn tools(session: &Arc<Session>) -> Vec<Arc<Tool>> {
+    let is_on = session.context_tools().has(Name::Verify);
+    let verify = is_on.then(|| verify::tool(session.clone()));
+    session.tools.iter().cloned().chain(session.servers.tools()).chain(verify).collect()
 }
 
 /// A second conversation, which can be given one thing after another.
@@ -69,14 +79,18 @@ pub(super) struct SubAgent {
 }
 
 impl SubAgent {
-    /// One that belongs to the call of `scene`.
-    pub(super) fn new(session: Arc<Session>, cancel: CancellationToken, scene: Scene) -> Self {
-        let tools = Toolbox::for_task(&session);
+    /// One that belongs to the call of `context`.
+    pub(super) fn new(
+        session: Arc<Session>,
+        cancel: CancellationToken,
+        context: ToolContext,
+    ) -> Self {
+        let tools = by_name(tools(&session));
         let system = session.instructions.text(session.options().mode, true);
         let system = Message::System { text: format!("{system}\n\n{FOR_A_TASK}") };
         let talk = Aside {
             session: session.clone(),
-            scene,
+            context,
             messages: vec![system],
             said: String::new(),
             n_answers: 0,
@@ -110,7 +124,7 @@ impl SubAgent {
 struct Aside {
     session: Arc<Session>,
     /// Of the call that the task is.
-    scene: Scene,
+    context: ToolContext,
     messages: Vec<Message>,
     /// In the answer that is coming.
     said: String,
@@ -141,7 +155,7 @@ impl Aside {
 
     fn show_progress(&self) {
         let tail = excerpt::tail(&self.said, PROGRESS_CHARS);
-        self.scene.show(&[Content::Text(tail.to_owned())], &[]);
+        self.context.show(&[Content::Text(tail.to_owned())], &[]);
     }
 }
 
@@ -195,11 +209,9 @@ impl Talk for Aside {
     fn show(&mut self, mut update: Value) -> Telling<'_> {
         // Clients show what a sub-agent does as a part of the call that it works for.
         if update["toolCallId"].is_string() {
-            update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.scene.call);
+            update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.context.call);
         }
-        Box::pin(async move {
-            self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
-        })
+        Box::pin(async move { self.session.tell(update).await })
     }
 
     fn called(
@@ -224,7 +236,7 @@ impl Talk for Aside {
     }
 
     fn call_id(&self, answer: u64, index: usize) -> String {
-        format!("{}-{answer}-{index}", self.scene.call)
+        format!("{}-{answer}-{index}", self.context.call)
     }
 
     fn make_room(&mut self, _used: u64) -> Telling<'_> {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
 use super::client::{Abilities, Client};
-use super::scene::{Progress, Scene, SceneOfSession, Settings};
-use super::tools::{Output, Prepared, Tool, ToolError};
+use super::settings::Settings;
+use super::tool::{Output, Prepared, Progress, Tool, ToolContext, ToolError, Workspace};
 
 /// What the client of a test does and has seen.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +99,7 @@ pub(super) struct Stage {
     /// What is beside it is outside the roots.
     pub root: PathBuf,
     pub client: FakeClient,
-    pub scene: Scene,
+    pub context: ToolContext,
 }
 
 impl Stage {
@@ -120,13 +120,13 @@ impl Stage {
         let fake = FakeClient::default();
         let client = connect(&fake, can);
         let settings = Settings::new(PathBuf::from("/nonexistent"), Vec::new());
-        let session = SceneOfSession::new(root.clone(), &[], client, settings).unwrap();
-        let scene = Scene {
-            session: Arc::new(session),
+        let workspace = Workspace::new(root.clone(), &[], client, settings).unwrap();
+        let context = ToolContext {
+            workspace: Arc::new(workspace),
             call: "call-1".into(),
             progress: Progress::default(),
         };
-        Self { _dir: dir, root, client: fake, scene }
+        Self { _dir: dir, root, client: fake, context }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -148,7 +148,7 @@ impl Stage {
         tool: &Tool,
         arguments: Value,
     ) -> Result<Prepared, ToolError> {
-        tool.prepare(arguments, &self.scene).await
+        tool.prepare(arguments, &self.context).await
     }
 
     /// Prepares and runs a call that everybody allows.

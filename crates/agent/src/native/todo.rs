@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::lock;
-use super::scene::Scene;
-use super::tools::arguments::{self, any, string, word};
-use super::tools::{Kind, Output, Prepared, Tool, ToolError};
+use super::tool::arguments::{self, any, string, word};
+use super::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use super::visible;
 
 /// A longer plan is not looked at by anybody.
@@ -93,12 +92,13 @@ impl Todo {
         ]);
         let todos = any("todos", json!({ "type": "array", "items": entry }));
         let list = Arc::clone(&self.list);
-        let prepare = move |asked, scene: &Scene| prepare(asked, Arc::clone(&list), scene);
+        let prepare =
+            move |asked, context: &ToolContext| prepare(asked, Arc::clone(&list), context);
         Tool::at_once("todo", Kind::Think, description, [todos], prepare)
     }
 }
 
-fn prepare(asked: Arguments, list: List, scene: &Scene) -> Result<Prepared, ToolError> {
+fn prepare(asked: Arguments, list: List, context: &ToolContext) -> Result<Prepared, ToolError> {
     if let Some(todos) = &asked.todos {
         check(todos)?;
     }
@@ -106,7 +106,7 @@ fn prepare(asked: Arguments, list: List, scene: &Scene) -> Result<Prepared, Tool
         Some(todos) => summary(todos),
         None => "Look at the plan".into(),
     };
-    let session = Arc::clone(&scene.session);
+    let session = Arc::clone(&context.workspace);
     let work = async move {
         let Some(todos) = asked.todos else {
             let todos = lock(&list).clone();

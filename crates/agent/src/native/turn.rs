@@ -10,15 +10,13 @@ mod calls;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble::{Assembled, Assembly};
 use super::chat::{Delta, Finish, Message, Part, Request, ToolCall, Usage};
 use super::models::Chosen;
-use super::provider::Failure;
-use super::session::Session;
-use super::tools::Toolbox;
+use super::session::{Session, TurnError};
+use super::tool::Toolbox;
 
 /// Why a turn stopped, as ACP has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,16 +38,6 @@ impl Stop {
             Self::Cancelled => "cancelled",
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TurnError {
-    #[error(transparent)]
-    Model(#[from] Failure),
-    #[error("cannot keep the session: {0}")]
-    Store(#[from] StoreError),
-    #[error("the client is gone")]
-    ClientGone,
 }
 
 /// What kind of words a model says.
@@ -249,7 +237,11 @@ impl Turn<'_> {
         Request {
             model: chosen.model.clone(),
             messages: talk.messages(),
-            tools: if has_tools { self.tools.specs() } else { Vec::new() },
+            tools: if has_tools {
+                self.tools.values().map(|tool| tool.spec.clone()).collect()
+            } else {
+                Vec::new()
+            },
             is_in_words: !has_tools,
             max_tokens: chosen.max_tokens,
             temperature: chosen.temperature,

@@ -11,39 +11,14 @@ mod page;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::scene::Scene;
-use super::tools::arguments::{integer, string, word};
-use super::tools::{Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::tool::arguments::{integer, string, word};
+use super::tool::{Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError};
 use super::visible;
 use fetching::{Fetched, Page, fetch, is_html, read_url};
 use page::Style;
-
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Addresses of this machine and its networks may be fetched.
-    pub allow_private: bool,
-    /// Hosts, as URLs name them, that may have such addresses.
-    pub private_hosts: Vec<String>,
-    pub max_bytes: usize,
-    pub max_chars: usize,
-    pub timeout: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            allow_private: false,
-            private_hosts: Vec::new(),
-            max_bytes: 5 << 20,
-            max_chars: 30_000,
-            timeout: Duration::from_secs(30),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,8 +49,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::at_once("webfetch", Kind::Fetch, description, arguments, prepare)
 }
 
-fn prepare(arguments: Arguments, scene: &Scene) -> Result<Prepared, ToolError> {
-    let settings = scene.session.settings.webfetch.clone();
+fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, ToolError> {
+    let settings = context.workspace.settings.webfetch.clone();
     let url = read_url(&arguments.url, &settings).map_err(ToolError::new)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     // Another port is another service.

@@ -7,10 +7,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{End, Finished, Order, Settings, permission_key, run};
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{integer, string};
-use crate::native::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::{End, Finished, Order, permission_key, run};
+use crate::native::settings::CommandSettings;
+use crate::native::tool::arguments::{integer, string};
+use crate::native::tool::{
+    Content, Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 use crate::native::visible;
 
 /// The kernel takes no single argument of 128 KiB or more.
@@ -43,10 +45,10 @@ pub(in crate::native) fn tool() -> Arc<Tool> {
     Tool::at_once("bash", Kind::Execute, description, arguments, prepare)
 }
 
-fn prepare(arguments: Arguments, scene: &Scene) -> Result<Prepared, ToolError> {
+fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, ToolError> {
     let line = arguments.command;
     check(&line)?;
-    let session = &scene.session;
+    let session = &context.workspace;
     session.settings.sandbox.check().map_err(ToolError::new)?;
     let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
     let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
@@ -67,9 +69,9 @@ fn prepare(arguments: Arguments, scene: &Scene) -> Result<Prepared, ToolError> {
         content: vec![Content::Text(asked)],
         ..Shown::default()
     };
-    let scene = scene.clone();
+    let context = context.clone();
     let work = async move {
-        let finished = run(&scene, Order { line, cwd, timeout }).await?;
+        let finished = run(&context, Order { line, cwd, timeout }).await?;
         Ok(report(finished, timeout))
     };
     Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
@@ -117,7 +119,7 @@ fn directory(wanted: Option<&Path>, cwd: &Path, roots: &[PathBuf]) -> Result<Pat
     }
 }
 
-fn time_limit(milliseconds: Option<f64>, settings: &Settings) -> Duration {
+fn time_limit(milliseconds: Option<f64>, settings: &CommandSettings) -> Duration {
     match milliseconds {
         Some(wanted) if wanted > 0.0 => {
             let wanted = Duration::try_from_secs_f64(wanted / 1000.0);

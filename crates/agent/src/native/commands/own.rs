@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bus::{ExitReport, Launch, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStdout};
+use bus::{ExitReport, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStdout};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -15,8 +15,7 @@ use super::variables::{Variables, variables};
 use super::{CommandError, End, Finished, Order};
 use crate::native::lock;
 use crate::native::sandbox::Held;
-use crate::native::scene::Scene;
-use crate::native::tools::Content;
+use crate::native::tool::{Content, ToolContext};
 use crate::native::visible;
 
 /// A command that is told to end may tidy up, but nobody waits long for it.
@@ -30,20 +29,17 @@ const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
 const READ_BYTES: usize = 16 << 10;
 
-pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
-    let settings = &scene.session.settings;
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
+    let settings = &context.workspace.settings;
     let began = Instant::now();
     let argv = vec![settings.commands.shell.clone().into(), "-c".into(), order.line.into()];
     let held =
-        settings.sandbox.hold(argv, &order.cwd, &scene.session.roots, &settings.keeper_exe)?;
+        settings.sandbox.hold(argv, &order.cwd, &context.workspace.roots, &settings.keeper.exe)?;
     let mut argv = held.argv.iter().cloned();
-    let mut launch = Launch::new(argv.next().unwrap_or_default(), order.cwd);
+    let mut launch = settings.keeper.launch(argv.next().unwrap_or_default(), order.cwd);
     launch.args = argv.collect();
     launch.stdin = StdinKind::Null;
     launch.stderr = StderrKind::MergedIntoStdout;
-    launch.keeper_exe.clone_from(&settings.keeper_exe);
-    launch.keeper_args.clone_from(&settings.keeper_args);
-    launch.cgroups = settings.cgroups;
     let Variables { strip, set } = variables(&settings.commands);
     launch.env.strip = strip;
     launch.env.set = set.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -54,7 +50,7 @@ pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, Command
     let handle = worker.handle.clone();
     let mut running = Running { handle: worker.handle, held: Some(held) };
     let kept = Mutex::new(Kept::new(settings.commands.max_output_bytes));
-    let end = follow(&handle, worker.stdout, &kept, scene, order.timeout).await;
+    let end = follow(&handle, worker.stdout, &kept, context, order.timeout).await;
     let is_gone = timeout(LEFT_BEHIND, handle.ended()).await.is_ok();
     if is_gone {
         running.held = None;
@@ -68,10 +64,10 @@ async fn follow(
     handle: &WorkerHandle,
     stdout: WorkerStdout,
     kept: &Mutex<Kept>,
-    scene: &Scene,
+    context: &ToolContext,
     limit: Duration,
 ) -> End {
-    let reading = read(stdout, kept, scene);
+    let reading = read(stdout, kept, context);
     tokio::pin!(reading);
     let ending = async {
         match timeout(limit, handle.exited()).await {
@@ -97,7 +93,7 @@ async fn follow(
 }
 
 /// Until the last process that could write is gone; shows what comes.
-async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, scene: &Scene) {
+async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContext) {
     let mut chunk = vec![0; READ_BYTES];
     let mut show_at = Instant::now();
     let mut is_fresh = false;
@@ -109,7 +105,7 @@ async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, scene: &Scene) {
                 is_fresh = false;
                 show_at = Instant::now() + SHOW_EVERY;
                 let recent = lock(kept).recent(SHOWN_BYTES);
-                scene.show(&[Content::Text(visible::fenced("", &recent))], &[]);
+                context.show(&[Content::Text(visible::fenced("", &recent))], &[]);
             }
             read = stdout.read(&mut chunk) => match read {
                 Ok(n @ 1..) => {

@@ -12,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::Kept;
 use super::variables::{Variables, variables};
-use super::{CommandError, End, Finished, Order, Settings};
+use super::{CommandError, End, Finished, Order};
 use crate::native::client::Client;
-use crate::native::scene::Scene;
-use crate::native::tools::Content;
+use crate::native::settings::CommandSettings;
+use crate::native::tool::{Content, ToolContext};
 
-pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
     let (done, on_done) = oneshot::channel();
     let given_up = CancellationToken::new();
     let _gives_up_when_dropped = given_up.clone().drop_guard();
-    let scene = scene.clone();
+    let context = context.clone();
     task::spawn(async move {
-        let finished = live(&scene, order, &given_up).await;
+        let finished = live(&context, order, &given_up).await;
         let _nobody_waits = done.send(finished);
     });
     // The task ends without an answer only with its runtime.
@@ -32,12 +32,12 @@ pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, Command
 
 /// The whole life of a terminal.
 async fn live(
-    scene: &Scene,
+    context: &ToolContext,
     order: Order,
     given_up: &CancellationToken,
 ) -> Result<Finished, CommandError> {
-    let client = &scene.session.client;
-    let settings = &scene.session.settings.commands;
+    let client = &context.workspace.client;
+    let settings = &context.workspace.settings.commands;
     let began = Instant::now();
     let env = environment(settings);
     let create = json!({
@@ -54,7 +54,7 @@ async fn live(
     let named = || json!({ "terminalId": id });
     // The turn may be over by now, and nothing is shown after its end.
     if !given_up.is_cancelled() {
-        scene.show(&[Content::Terminal(id.to_owned())], &[]);
+        context.show(&[Content::Terminal(id.to_owned())], &[]);
     }
 
     let waiting = async {
@@ -81,7 +81,7 @@ async fn live(
 
 /// A client's terminal has the client's variables, and who started us has our keys among them.
 /// They cannot be taken out from here, only emptied.
-fn environment(settings: &Settings) -> Value {
+fn environment(settings: &CommandSettings) -> Value {
     let Variables { strip, set } = variables(settings);
     let emptied = strip.iter().filter_map(|name| Some((name.to_str()?.to_owned(), String::new())));
     let all = set.into_iter().chain(emptied);

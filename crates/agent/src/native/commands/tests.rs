@@ -21,7 +21,7 @@ fn order(stage: &Rehearsal, line: &str, timeout: Duration) -> Order {
 }
 
 async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
-    run(&stage.scene, order(stage, line, PATIENCE)).await.unwrap()
+    run(&stage.context, order(stage, line, PATIENCE)).await.unwrap()
 }
 
 /// Whether the process whose number a command has written into `file` is gone.
@@ -105,7 +105,7 @@ async fn a_command_that_takes_too_long_is_ended_with_its_children() {
     // The clock starts before the shell does, so the shell is given time to say something.
     let line = "echo begun; (trap '' TERM; sh -c 'echo $$ > pid; exec sleep 1000') & wait";
     let order = order(&stage, line, Duration::from_secs(3));
-    let finished = run(&stage.scene, order).await.unwrap();
+    let finished = run(&stage.context, order).await.unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert!(finished.text.starts_with("begun\n"), "{}", finished.text);
     until("the child ended", || is_gone(&pid)).await;
@@ -117,8 +117,8 @@ async fn a_dropped_call_ends_the_whole_tree() {
     let pid = stage.cwd().join("pid");
     let line = "setsid sh -c 'echo $$ > pid; exec sleep 1000' & wait";
     let running = tokio::spawn({
-        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENCE));
-        async move { run(&scene, order).await.map(drop) }
+        let (context, order) = (stage.context.clone(), order(&stage, line, PATIENCE));
+        async move { run(&context, order).await.map(drop) }
     });
     until("begun", || is_written(&pid)).await;
     running.abort();
@@ -130,8 +130,8 @@ async fn output_is_shown_while_it_comes() {
     let stage = rehearse();
     let line = "echo early; while ! [ -e go ]; do sleep 0.01; done; echo late";
     let running = tokio::spawn({
-        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENCE));
-        async move { run(&scene, order).await.unwrap() }
+        let (context, order) = (stage.context.clone(), order(&stage, line, PATIENCE));
+        async move { run(&context, order).await.unwrap() }
     });
     let shown = || {
         let updates = stage.client.updates();
@@ -158,6 +158,6 @@ async fn a_missing_directory_is_said() {
     let stage = rehearse();
     let mut order = order(&stage, "true", PATIENCE);
     order.cwd = stage.cwd().join("nowhere");
-    let error = run(&stage.scene, order).await.unwrap_err().to_string();
+    let error = run(&stage.context, order).await.unwrap_err().to_string();
     assert!(error.contains("nowhere"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use super::Settings;
+use crate::native::settings::CommandSettings;
 
 /// Without these a command may wait for somebody to press a key.
 const UNATTENDED: [(&str, &str); 3] =
@@ -20,11 +20,11 @@ pub(super) struct Variables {
 }
 
 /// Of a command of ours, which would otherwise have all that we have.
-pub(super) fn variables(settings: &Settings) -> Variables {
+pub(super) fn variables(settings: &CommandSettings) -> Variables {
     of(settings, std::env::vars_os().collect())
 }
 
-fn of(settings: &Settings, ours: Vec<(OsString, OsString)>) -> Variables {
+fn of(settings: &CommandSettings, ours: Vec<(OsString, OsString)>) -> Variables {
     let mut set: Vec<(String, String)> =
         UNATTENDED.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     set.extend(no_bare_repositories(&ours));
@@ -60,12 +60,12 @@ mod tests {
     use std::collections::BTreeSet;
     use std::ffi::OsString;
 
-    use super::{Settings, of};
+    use super::{CommandSettings, of};
 
     #[test]
     fn a_key_under_another_name_is_a_key() {
         let secrets = BTreeSet::from(["OUR_KEY", "EMPTY", "UNSET"].map(OsString::from));
-        let settings = Settings { secrets, ..Settings::default() };
+        let settings = CommandSettings { secrets, ..CommandSettings::default() };
         let ours = [
             ("OUR_KEY", "sk-12345678"),
             ("COPY", "sk-12345678"),
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn settings_of_git_that_somebody_gave_stay() {
         let ours = vec![("GIT_CONFIG_COUNT".into(), "2".into())];
-        let set = of(&Settings::default(), ours).set;
+        let set = of(&CommandSettings::default(), ours).set;
         for (name, value) in [
             ("GIT_CONFIG_COUNT", "3"),
             ("GIT_CONFIG_KEY_2", "safe.bareRepository"),

@@ -6,11 +6,11 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::{Config, ConfigError, ProviderTable};
-use crate::native::context_tools::Switch;
 use crate::native::discover::Found;
 use crate::native::endpoint::{Endpoint, Kind, ModelSettings, shown};
 use crate::native::lenient;
 use crate::native::secret::Secret;
+use crate::native::settings::context_tools::Switch;
 
 /// No name is longer that somebody typed.
 const MAX_NAME_CHARS: usize = 64;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::native::chat::{Delta, Message, Part, Request};
 use crate::native::session::Session;
-use crate::native::tools::ToolError;
+use crate::native::tool::ToolError;
 
 /// Far more than any answer that is asked for here.
 const MAX_ANSWER_CHARS: usize = 200_000;

@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::native::commands::{self, End, Order, permission_key};
 use crate::native::excerpt;
-use crate::native::scene::Scene;
-use crate::native::tools::{Content, Need, ToolError};
+use crate::native::tool::{Content, Need, ToolContext, ToolError};
 use crate::native::visible;
 
 /// A whole suite takes longer than a command usually may.
@@ -34,14 +33,14 @@ pub(super) struct Outcome {
 }
 
 impl Checks {
-    pub(super) async fn find(scene: &Scene) -> Result<Self, ToolError> {
-        let settings = &scene.session.settings;
+    pub(super) async fn find(context: &ToolContext) -> Result<Self, ToolError> {
+        let settings = &context.workspace.settings;
         settings.sandbox.check().map_err(ToolError::new)?;
         let configured = settings.context.checks.iter().map(|line| line.trim());
         let mut lines: Vec<String> =
             configured.filter(|line| !line.is_empty()).map(str::to_owned).collect();
         if lines.is_empty() {
-            lines = detected(scene).await;
+            lines = detected(context).await;
         }
         lines.truncate(MAX_CHECKS);
         match lines.is_empty() {
@@ -67,12 +66,12 @@ impl Checks {
     }
 
     /// Runs all of them, also after one has failed: the others may tell why.
-    pub(super) async fn run(&self, scene: &Scene) -> Result<Outcome, ToolError> {
+    pub(super) async fn run(&self, context: &ToolContext) -> Result<Outcome, ToolError> {
         let mut outcome = Outcome { has_passed: true, text: String::new(), content: Vec::new() };
         for line in &self.0 {
-            let timeout = WITHIN.min(scene.session.settings.commands.max_timeout);
-            let order = Order { line: line.clone(), cwd: scene.session.cwd.clone(), timeout };
-            let finished = commands::run(scene, order).await?;
+            let timeout = WITHIN.min(context.workspace.settings.commands.max_timeout);
+            let order = Order { line: line.clone(), cwd: context.workspace.cwd.clone(), timeout };
+            let finished = commands::run(context, order).await?;
             let end = match &finished.end {
                 End::Code(0) => "passed".to_owned(),
                 End::Code(code) => format!("failed with exit code {code}"),
@@ -101,48 +100,48 @@ fn tail(text: &str) -> String {
 
 /// What the files of a project suggest. A Makefile's own `test` is what its people run; of the
 /// others all count.
-async fn detected(scene: &Scene) -> Vec<String> {
+async fn detected(context: &ToolContext) -> Vec<String> {
     for name in ["Makefile", "makefile", "GNUmakefile"] {
-        if text(scene, name).await.is_some_and(|text| has_target(&text)) {
+        if text(context, name).await.is_some_and(|text| has_target(&text)) {
             return vec!["make test".to_owned()];
         }
     }
     let mut lines = Vec::new();
-    if let Some(package) = text(scene, "package.json").await
+    if let Some(package) = text(context, "package.json").await
         && has_test_script(&package)
     {
         let mut runner = "npm";
         for (lock, name) in
             [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun run")]
         {
-            if is_there(scene, lock).await {
+            if is_there(context, lock).await {
                 runner = name;
             }
         }
         lines.push(format!("{runner} test"));
     }
-    if is_there(scene, "Cargo.toml").await {
+    if is_there(context, "Cargo.toml").await {
         lines.push("cargo test".to_owned());
     }
-    let has_pytest = is_there(scene, "pytest.ini").await
-        || text(scene, "pyproject.toml").await.is_some_and(|text| text.contains("pytest"));
+    let has_pytest = is_there(context, "pytest.ini").await
+        || text(context, "pyproject.toml").await.is_some_and(|text| text.contains("pytest"));
     if has_pytest {
         lines.push("pytest".to_owned());
     }
-    if is_there(scene, "go.mod").await {
+    if is_there(context, "go.mod").await {
         lines.push("go test ./...".to_owned());
     }
     lines
 }
 
-async fn text(scene: &Scene, name: &str) -> Option<String> {
-    let files = &scene.session.files;
+async fn text(context: &ToolContext, name: &str) -> Option<String> {
+    let files = &context.workspace.files;
     let place = files.resolve(name).await.ok()?;
     Some(files.read(&place).await.ok()??.plain())
 }
 
-async fn is_there(scene: &Scene, name: &str) -> bool {
-    let files = &scene.session.files;
+async fn is_there(context: &ToolContext, name: &str) -> bool {
+    let files = &context.workspace.files;
     let Ok(place) = files.resolve(name).await else { return false };
     files.look(&place).await.is_ok_and(|facts| facts.is_some())
 }

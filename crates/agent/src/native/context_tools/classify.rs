@@ -10,9 +10,8 @@ use super::asking;
 use super::desk::{Desk, checked_name, first_words, told};
 use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Item, Thread};
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{self as given, boolean, string};
-use crate::native::tools::{Kind, Prepared, Tool, ToolError};
+use crate::native::tool::arguments::{self as given, boolean, string};
+use crate::native::tool::{Kind, Prepared, Tool, ToolContext, ToolError};
 
 const SYSTEM: &str = "You sort the parts of a conversation between a user and a coding agent into \
      threads of work: parts that serve the same purpose belong together. What the parts say is \
@@ -45,7 +44,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
         which thread_park and distill_threads take by name. `show` lists the threads \
         that were found last, without looking again.";
     let arguments = [string("hint", "What to tell apart"), boolean("show", "")];
-    let prepare = move |asked, _: &Scene| Ok(prepare(asked, desk.clone()));
+    let prepare = move |asked, _: &ToolContext| Ok(prepare(asked, desk.clone()));
     Tool::at_once("classifier_threads", Kind::Think, description, arguments, prepare)
 }
 

@@ -11,7 +11,7 @@ use crate::native::context::{self, Overlay, Piece, Role};
 use crate::native::excerpt;
 use crate::native::journal::{Entry, Item, Shape};
 use crate::native::session::Session;
-use crate::native::tools::{Content, Output, ToolError};
+use crate::native::tool::{Content, Output, ToolError};
 use crate::native::visible;
 
 const FIRST_WORDS_CHARS: usize = 80;

@@ -9,9 +9,8 @@ use super::asking;
 use super::desk::{Desk, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
 use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{any, string};
-use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
+use crate::native::tool::arguments::{any, string};
+use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 const SYSTEM: &str = "You write notes that take the place of parts of a conversation between a \
@@ -53,7 +52,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
         string("name", "What the note is called (default: as the threads)"),
         string("note", "What is told instead"),
     ];
-    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
     Tool::at_once("distill_threads", Kind::Think, description, arguments, prepare)
 }
 

@@ -9,9 +9,8 @@ use super::desk::{Desk, checked_text, line, told};
 use super::numbers::Numbers;
 use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Edit, Item, Shape};
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{string, word};
-use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
+use crate::native::tool::arguments::{string, word};
+use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 
 /// Lines of one list; longer conversations are listed in pieces.
 const MAX_LINES: usize = 300;
@@ -45,7 +44,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
         string("parts", "Numbers of parts as in `12` or `3-7, 12`"),
         string("text", "For `replace`"),
     ];
-    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
     Tool::at_once("context_edit", Kind::Think, description, arguments, prepare)
 }
 

@@ -2,9 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::native::tool::ToolError;
 use serde_json::Value;
-
-use crate::native::tools::ToolError;
 
 /// More is not a choice.
 const MAX_RANGES: usize = 1000;

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use super::desk::{Desk, first_words, told};
 use crate::native::context::Overlay;
 use crate::native::journal::Item;
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{self as given, boolean, string};
-use crate::native::tools::{Kind, Prepared, Tool, ToolError};
+use crate::native::tool::arguments::{self as given, boolean, string};
+use crate::native::tool::{Kind, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 /// It goes with every request.
@@ -28,7 +27,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
         makes it done. Without arguments it is shown; `clear` takes it back.";
     let arguments =
         [string("objective", "What is to be reached"), boolean("clear", "There is none any more")];
-    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
     Tool::at_once("objective_set", Kind::Think, description, arguments, prepare)
 }
 

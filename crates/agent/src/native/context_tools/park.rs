@@ -9,9 +9,8 @@ use super::desk::{Desk, checked_name, checked_text, coverable, first_words, shor
 use super::numbers::Numbers;
 use crate::native::context::{Covering, Overlay, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
-use crate::native::scene::Scene;
-use crate::native::tools::arguments::{self as given, integer, string, word};
-use crate::native::tools::{Kind, Output, Prepared, Tool, ToolError};
+use crate::native::tool::arguments::{self as given, integer, string, word};
+use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 /// Of a thread whose place in the conversation is gone.
@@ -49,7 +48,7 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
         integer("from", "The first part"),
         integer("to", "The last part"),
     ];
-    let prepare = move |asked, _: &Scene| prepare(asked, desk.clone());
+    let prepare = move |asked, _: &ToolContext| prepare(asked, desk.clone());
     Tool::at_once("thread_park", Kind::Think, description, arguments, prepare)
 }
 

@@ -10,11 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::checks::Checks;
 use super::desk::{checked_text, first_words, told};
-use crate::native::scene::Scene;
 use crate::native::session::Session;
 use crate::native::task::SubAgent;
-use crate::native::tools::arguments::{self as given, integer, string};
-use crate::native::tools::{Content, Kind, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::tool::arguments::{self as given, integer, string};
+use crate::native::tool::{Content, Kind, Output, Prepared, Shown, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 const ROUNDS: usize = 3;
@@ -35,9 +34,9 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
     let rounds = format!("At most so many (default {ROUNDS}, at most {MAX_ROUNDS})");
     let arguments =
         [string("instruction", "What is to be done").required(), integer("rounds", &rounds)];
-    let prepare = move |asked, scene: Scene| {
-        let sub_agent = SubAgent::new(session.clone(), cancel.clone(), scene.clone());
-        prepare(asked, sub_agent, scene)
+    let prepare = move |asked, context: ToolContext| {
+        let sub_agent = SubAgent::new(session.clone(), cancel.clone(), context.clone());
+        prepare(asked, sub_agent, context)
     };
     Tool::new("refine", Kind::Execute, description, arguments, prepare)
 }
@@ -45,12 +44,12 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
 async fn prepare(
     asked: Arguments,
     sub_agent: SubAgent,
-    scene: Scene,
+    context: ToolContext,
 ) -> Result<Prepared, ToolError> {
     let Arguments { instruction, rounds } = asked;
     let instruction = checked_text("instruction", &instruction)?;
     let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
-    let checks = Checks::find(&scene).await?;
+    let checks = Checks::find(&context).await?;
     let asked = format!(
         "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
         visible::asked(&instruction),
@@ -62,13 +61,13 @@ async fn prepare(
         ..Shown::default()
     };
     let need = checks.need();
-    let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
+    let work = async move { refine(sub_agent, &context, &checks, instruction, rounds).await };
     Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 async fn refine(
     mut sub_agent: SubAgent,
-    scene: &Scene,
+    context: &ToolContext,
     checks: &Checks,
     instruction: String,
     rounds: usize,
@@ -77,7 +76,7 @@ async fn refine(
     let mut round = 1;
     loop {
         let words = sub_agent.work_on(prompt).await?;
-        let outcome = checks.run(scene).await?;
+        let outcome = checks.run(context).await?;
         if outcome.has_passed {
             let text = format!(
                 "Verified after {round} of {rounds} rounds.\n\n{words}\n\n{}",

@@ -11,13 +11,15 @@ use crate::native::config::Setup;
 use crate::native::context::messages;
 use crate::native::journal::{Item, Journal};
 use crate::native::options::Mode;
+use crate::native::settings::ContextSettings;
+use crate::native::settings::context_tools::Switch;
 use crate::native::testing::play::{Cast, Play};
 
 /// A session with these tools on, and these checks.
 async fn play_with(switch: Switch, checks: &[&str], mode: Mode) -> Play {
     let checks = checks.iter().map(|line| (*line).to_owned()).collect();
-    let settings = Box::new(move |settings: &mut crate::native::scene::Settings| {
-        settings.context = Settings { tools: switch, checks };
+    let settings = Box::new(move |settings: &mut crate::native::settings::Settings| {
+        settings.context = ContextSettings { tools: switch, checks };
     });
     Play::with(Cast { mode, settings, ..Cast::default() }).await
 }

@@ -9,10 +9,9 @@ use super::checks::Checks;
 use super::desk::shortened;
 use crate::native::chat::Part;
 use crate::native::context::{Overlay, pieces};
-use crate::native::scene::Scene;
 use crate::native::session::Session;
-use crate::native::tools::arguments::{self as given, boolean};
-use crate::native::tools::{Content, Kind, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::tool::arguments::{self as given, boolean};
+use crate::native::tool::{Content, Kind, Output, Prepared, Shown, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
 const JUDGE: &str = "You judge whether the work of a coding agent meets its objective, from the \
@@ -35,42 +34,42 @@ struct Judgement {
     why: String,
 }
 
-pub(super) fn tool(session: Arc<Session>) -> Arc<Tool> {
+pub(in crate::native) fn tool(session: Arc<Session>) -> Arc<Tool> {
     let description = "Runs the checks of this project (its tests, as configured or as its \
         files suggest) and says for each whether it passed, with the end of its output. \
         With `judge`, the objective is judged too.";
     let arguments = [boolean("judge", "Also judge whether the objective is met")];
-    let prepare = move |asked, scene| prepare(asked, session.clone(), scene);
+    let prepare = move |asked, context| prepare(asked, session.clone(), context);
     Tool::new("verify", Kind::Execute, description, arguments, prepare)
 }
 
 async fn prepare(
     asked: Arguments,
     session: Arc<Session>,
-    scene: Scene,
+    context: ToolContext,
 ) -> Result<Prepared, ToolError> {
     let Arguments { judge } = asked;
     if judge && objective(&session).is_none() {
         return Err(ToolError::new("There is no objective to judge by; set one first."));
     }
-    let checks = Checks::find(&scene).await?;
+    let checks = Checks::find(&context).await?;
     let shown = Shown {
         title: format!("Verify: {}", checks.title()),
         content: vec![Content::Text(checks.shown())],
         ..Shown::default()
     };
     let need = checks.need();
-    let work = async move { run(&session, &scene, &checks, judge).await };
+    let work = async move { run(&session, &context, &checks, judge).await };
     Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
 async fn run(
     session: &Session,
-    scene: &Scene,
+    context: &ToolContext,
     checks: &Checks,
     judge: bool,
 ) -> Result<Output, ToolError> {
-    let outcome = checks.run(scene).await?;
+    let outcome = checks.run(context).await?;
     let mut content = outcome.content;
     let verdict = if outcome.has_passed { "All checks passed." } else { "Checks failed." };
     let mut text = format!("{verdict}\n\n{}", outcome.text);

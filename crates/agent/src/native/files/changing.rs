@@ -7,7 +7,7 @@ use wire::ToolKind;
 
 use super::{Files, Text, Turn};
 use crate::native::lock;
-use crate::native::tools::ToolError;
+use crate::native::tool_call::ToolError;
 
 /// What is to become of one file.
 #[derive(Debug, Clone)]

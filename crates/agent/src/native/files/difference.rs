@@ -1,8 +1,7 @@
 //! What a change looks like to a person.
 
+use crate::native::tool_call::Content;
 use std::path::Path;
-
-use crate::native::tools::Content;
 
 /// A diff of more than this is shown around what changes only.
 const MAX_SHOWN_BYTES: usize = 256 << 10;

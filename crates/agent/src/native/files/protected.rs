@@ -6,7 +6,7 @@
 use roots::Place;
 
 use super::Files;
-use crate::native::tools::Need;
+use crate::native::tool_call::Need;
 
 pub(in crate::native) fn is_protected(place: &Place) -> bool {
     let n_below = place.relative().components().count();

@@ -6,7 +6,7 @@ use crate::native::client::Abilities;
 use crate::native::testing::Stage;
 
 fn files(stage: &Stage) -> &Files {
-    &stage.scene.session.files
+    &stage.context.workspace.files
 }
 
 async fn read(stage: &Stage, path: &str) -> Result<Option<String>, ToolError> {
@@ -182,7 +182,7 @@ async fn what_changed_while_somebody_thought_is_not_overwritten() {
 #[tokio::test]
 async fn several_files_are_changed_together_or_not_at_all() {
     for stage in [Stage::new(), Stage::of_editor()] {
-        let is_editor = stage.scene.session.client.can.writes_files;
+        let is_editor = stage.context.workspace.client.can.writes_files;
         for name in ["a", "b", "c"] {
             stage.put(name, "old");
         }

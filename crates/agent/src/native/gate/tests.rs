@@ -13,7 +13,7 @@ fn need(key: &str) -> Need {
 }
 
 async fn pass(stage: &Rehearsal, gate: &Gate, key: &str, kind: Kind, mode: Mode) -> Verdict {
-    let client = &stage.scene.session.client;
+    let client = &stage.context.workspace.client;
     gate.pass(&need(key), kind, mode, client, &json!({ "toolCallId": "c" })).await
 }
 
@@ -51,7 +51,7 @@ async fn every_mode_asks_about_what_it_says_it_asks_about() {
 async fn what_only_looks_is_never_asked_about() {
     let stage = Rehearsal::new(Abilities::default(), |_| {});
     for mode in Mode::ALL {
-        let client = &stage.scene.session.client;
+        let client = &stage.context.workspace.client;
         let verdict =
             Gate::default().pass(&Need::Nothing, Kind::Read, mode, client, &json!({})).await;
         assert_eq!(verdict, Verdict::Run);

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::super::chat::Part;
-use super::super::tools::{Content, Output, ToolError};
+use super::super::tool::{Content, Output, ToolError};
 use crate::native::excerpt;
 
 /// Of all text of one result.

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::tools::ToolError;
+use super::super::tool::ToolError;
 use super::Settings;
 use super::connect::Connection;
 use super::offer::{self, Offer};

@@ -11,7 +11,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bus::{Environment, Launch, StderrLines, Worker, WorkerHandle, WorkerStdin, WorkerStdout};
+use bus::{Environment, StderrLines, Worker, WorkerHandle, WorkerStdin, WorkerStdout};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -54,12 +54,9 @@ pub(super) async fn start(
     settings: &Settings,
     reason: Reason,
 ) -> Result<(Lines, WorkerHandle), String> {
-    let mut launch = Launch::new(program, &settings.cwd);
+    let mut launch = settings.keeper.launch(program, &settings.cwd);
     launch.args = args.iter().map(OsString::from).collect();
     launch.env = environment(env);
-    launch.keeper_exe.clone_from(&settings.keeper_exe);
-    launch.keeper_args.clone_from(&settings.keeper_args);
-    launch.cgroups = settings.cgroups;
     let Worker { stdin, stdout, stderr, handle } =
         launch.spawn().await.map_err(|error| error.to_string())?;
     if let Some(stderr) = stderr {

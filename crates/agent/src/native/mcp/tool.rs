@@ -10,7 +10,7 @@ use futures_util::future::ready;
 use serde_json::{Map, Value};
 
 use super::super::chat::ToolSpec;
-use super::super::tools::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
+use super::super::tool::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
 use super::super::visible;
 use super::offer::Offer;
 use super::output;

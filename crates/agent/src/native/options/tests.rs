@@ -97,7 +97,7 @@ fn the_current_value_is_always_among_those_that_are_offered() {
 #[test]
 fn switches_are_on_off_or_as_configured() {
     let mut options = options();
-    let some: Switch = [crate::native::context_tools::Name::Verify].into_iter().collect();
+    let some: Switch = [crate::native::settings::context_tools::Name::Verify].into_iter().collect();
     let current = |options: &Options, configured: &Configured, at: usize| {
         options.to_acp(&[], configured)[at]["currentValue"].as_str().unwrap().to_owned()
     };

@@ -11,7 +11,8 @@ use super::opening::{Past, Wanted, text};
 use crate::native::client::Abilities;
 use crate::native::journal::AGENT;
 use crate::native::lock;
-use crate::native::session::{Begun, Session};
+use crate::native::prompt::Begun;
+use crate::native::session::Session;
 
 /// The only version that there is.
 const PROTOCOL_VERSION: u16 = 1;

@@ -1,7 +1,7 @@
 //! Opens sessions: new ones, earlier ones, copies.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use store::Changes;
@@ -10,16 +10,18 @@ use wire::{Json, RpcError, SessionId};
 use super::{MAX_SESSIONS, Process};
 use crate::native::client::Client;
 use crate::native::commands;
+use crate::native::file_tools;
+use crate::native::gate::Gate;
 use crate::native::instructions::{Denied, Instructions};
 use crate::native::journal::{Entry, Item, Journal};
 use crate::native::lock;
 use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
 use crate::native::options::Options;
 use crate::native::replay;
-use crate::native::scene::SceneOfSession;
-use crate::native::session::{Parts, Session};
+use crate::native::session::bill::Bill;
+use crate::native::session::{RunningTurn, Session, Told};
 use crate::native::todo::{self, Todo};
-use crate::native::tools::{self, Tool};
+use crate::native::tool::{Tool, Workspace};
 use crate::native::webfetch;
 
 /// What `session/new` and its like ask for.
@@ -173,16 +175,16 @@ impl Process {
             Client::new(self.connection.clone(), journal.id().to_string(), self.abilities()?);
         let setup = &self.setup;
         let specs: Vec<ServerSpec> = setup.mcp.iter().cloned().chain(mcp).collect();
-        let scene = SceneOfSession::new(cwd.clone(), &more_roots, client, setup.tools.clone());
-        let scene = scene.map_err(RpcError::invalid_params)?;
-        let servers = Servers::start(specs, mcp::Settings::new(&cwd, &scene.settings));
+        let workspace = Workspace::new(cwd.clone(), &more_roots, client, setup.tools.clone());
+        let workspace = workspace.map_err(RpcError::invalid_params)?;
+        let servers = Servers::start(specs, mcp::Settings::new(&cwd, &workspace.settings.keeper));
         let instructions = Instructions {
             cwd,
             more_roots,
             system_prompt: setup.system_prompt.clone(),
             session_prompt: system_prompt,
             user_file: setup.user_instructions.clone(),
-            forbidden: scene.settings.forbidden.clone(),
+            forbidden: workspace.settings.forbidden.clone(),
             denied: Denied::default(),
         };
         let chosen = entries.iter().rev().find_map(|entry| match &*entry.item {
@@ -190,17 +192,21 @@ impl Process {
             _ => None,
         });
         let options = chosen.unwrap_or(usual);
-        Ok(Session::new(Parts {
+        Ok(Arc::new(Session {
+            bill: Bill::of(entries),
             journal,
-            scene: Arc::new(scene),
+            workspace: Arc::new(workspace),
+            gate: Gate::default(),
             models: setup.models.clone(),
             servers,
+            refused_servers,
             tools: own_tools(entries),
             instructions,
             limits: setup.limits,
-            options,
-            has_title: title.is_some(),
-            refused_servers,
+            options: Mutex::new(options),
+            has_title: title.is_some().into(),
+            running: RunningTurn::default(),
+            told: Told::default(),
         }))
     }
 
@@ -221,7 +227,7 @@ fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
         _ => None,
     });
     todo.restore(list.unwrap_or_default());
-    let mut tools = tools::of_files();
+    let mut tools = file_tools::all();
     tools.extend([commands::bash_tool(), webfetch::tool(), todo.tool()]);
     tools
 }

@@ -39,7 +39,7 @@ async fn every_introduction_is_answered_with_all_that_clients_look_for_or_refuse
         version: "1.2.3",
         log: Arc::new(MemoryLog::new()),
         models: Arc::new(Models::new(config::Setup::default(), Vec::new())),
-        tools: scene::Settings::new("/nowhere".into(), Vec::<OsString>::new()),
+        tools: Settings::new("/nowhere".into(), Vec::<OsString>::new()),
         limits: Limits::default(),
         system_prompt: None,
         user_instructions: None,

@@ -57,7 +57,7 @@ async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
     let _none_ends = services::SERVICES.read().await;
     let order =
         Order { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
-    run(&stage.scene, order).await.unwrap()
+    run(&stage.context, order).await.unwrap()
 }
 
 /// Everything in a directory, with what is in it.
@@ -233,7 +233,7 @@ async fn the_directory_that_a_model_chose_widens_nothing() {
             timeout: soak::PATIENCE,
         };
         // Wherever it ends up: there is nothing of it outside.
-        let _ = run(&stage.scene, order).await;
+        let _ = run(&stage.context, order).await;
         assert!(!stage.dir.path().join("new").exists(), "{name}");
     }
 }
@@ -256,7 +256,7 @@ async fn a_protected_link_is_not_a_way_in() {
                 cwd: stage.cwd().to_path_buf(),
                 timeout: soak::PATIENCE,
             };
-            match run(&stage.scene, order).await {
+            match run(&stage.context, order).await {
                 Ok(finished) => assert_ne!(finished.end, End::Code(0), "{name}: {line}"),
                 Err(refused) => assert!(refused.to_string().contains("symbolic link"), "{refused}"),
             }
@@ -278,8 +278,8 @@ async fn a_command_that_is_held_in_ends_with_its_children_too() {
                 cwd: stage.cwd().to_path_buf(),
                 timeout: soak::PATIENCE,
             };
-            let scene = stage.scene.clone();
-            async move { run(&scene, order).await.map(drop) }
+            let context = stage.context.clone();
+            async move { run(&context, order).await.map(drop) }
         });
         until("begun", || mark.exists()).await;
         running.abort();
@@ -307,10 +307,10 @@ async fn without_an_enforcer_nothing_runs() {
         cwd: stage.cwd().to_path_buf(),
         timeout: soak::PATIENCE,
     };
-    let refused = run(&stage.scene, order).await.unwrap_err().to_string();
+    let refused = run(&stage.context, order).await.unwrap_err().to_string();
     assert!(refused.contains("bubblewrap: not installed; Landlock: too old"), "{refused}");
     assert!(!stage.cwd().join("src/ran").exists());
-    let asked = bash_tool().prepare(serde_json::json!({ "command": "true" }), &stage.scene).await;
+    let asked = bash_tool().prepare(serde_json::json!({ "command": "true" }), &stage.context).await;
     assert_eq!(asked.unwrap_err().to_string(), refused);
     assert_eq!(sandbox.description(), refused);
 }

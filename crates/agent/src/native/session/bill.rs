@@ -8,14 +8,13 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use super::Session;
+use super::{Session, TurnError};
 use crate::native::chat::Usage;
 use crate::native::journal::{Entry, Item};
 use crate::native::lock;
-use crate::native::turn::TurnError;
 
 #[derive(Debug, Default)]
-pub(super) struct Bill(Mutex<Stand>);
+pub(in crate::native) struct Bill(Mutex<Stand>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Stand {
@@ -25,7 +24,7 @@ struct Stand {
 }
 
 impl Bill {
-    pub(super) fn of(entries: &[Entry]) -> Self {
+    pub(in crate::native) fn of(entries: &[Entry]) -> Self {
         let costs = entries.iter().filter_map(|entry| entry.item.nano_usd());
         let nano_usd = costs.reduce(u64::saturating_add);
         Self(Mutex::new(Stand { nano_usd, used: None }))
@@ -47,7 +46,7 @@ impl Bill {
 
 #[cfg(test)]
 impl Bill {
-    pub(super) fn nano_usd(&self) -> Option<u64> {
+    pub(in crate::native) fn nano_usd(&self) -> Option<u64> {
         self.change(|_| {}).nano_usd
     }
 }
@@ -63,7 +62,7 @@ impl Stand {
 
 impl Session {
     /// Counts what an answer cost that is in the journal.
-    pub(super) fn spent(&self, usage: Usage) {
+    pub(in crate::native) fn spent(&self, usage: Usage) {
         self.bill.add(usage);
     }
 
@@ -79,13 +78,13 @@ impl Session {
     }
 
     /// Tells how full the context is, and what everything has cost so far.
-    pub(super) async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
+    pub(in crate::native) async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
         let size = self.chosen().await?.context;
         let stand = self.bill.change(|stand| stand.used = Some(used));
         let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
         if let Some(cost) = stand.cost() {
             update["cost"] = cost;
         }
-        self.client().update(update).await.map_err(|_| TurnError::ClientGone)
+        self.tell(update).await
     }
 }

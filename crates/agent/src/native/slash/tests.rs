@@ -46,7 +46,7 @@ async fn a_command_in_a_file_is_a_prompt() {
     std::fs::create_dir(&users).unwrap();
     std::fs::write(users.join("review.md"), "of the user").unwrap();
     std::fs::write(users.join("mine.md"), "Do it.\n").unwrap();
-    let settings = Box::new(move |settings: &mut crate::native::scene::Settings| {
+    let settings = Box::new(move |settings: &mut crate::native::settings::Settings| {
         settings.commands_dir = Some(users);
     });
     let play = Play::with(Cast { settings, ..Cast::default() }).await;

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::model_server::{calls, status, text};
 
 use crate::native::options::Mode;
-use crate::native::session::Limits;
+use crate::native::settings::Limits;
 use crate::native::testing::play::{Cast, Play, chosen};
 
 fn task(prompt: &str) -> testkit::model_server::Answer {

@@ -1,7 +1,7 @@
 //! What the tests of turns share: a whole session with a played client and a scripted model.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -16,15 +16,19 @@ use crate::native::commands;
 use crate::native::config::{Config, ProviderTable};
 use crate::native::cost::Price;
 use crate::native::endpoint::ModelSettings;
+use crate::native::file_tools;
+use crate::native::gate::Gate;
 use crate::native::instructions::{Denied, Instructions};
 use crate::native::journal::{Entry, Item, Journal};
 use crate::native::lenient::Wait;
 use crate::native::mcp::{self, Servers};
 use crate::native::models::Models;
 use crate::native::options::{Mode, Options};
-use crate::native::scene::{Scene, Settings};
-use crate::native::session::{Limits, Parts, Session};
-use crate::native::tools::{self, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::session::bill::Bill;
+use crate::native::session::{RunningTurn, Session, Told};
+use crate::native::settings::Limits;
+use crate::native::settings::Settings;
+use crate::native::tool::{Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError};
 use roots::Forbidden;
 
 pub(crate) struct Play {
@@ -85,14 +89,16 @@ impl Play {
         let cwd = stage.cwd().to_owned();
         let journal =
             Journal::create(&log, &cwd.to_string_lossy(), Json::trusted("{}")).await.unwrap();
-        let scene = stage.scene.session.clone();
-        let mut all = tools::of_files();
+        let workspace = stage.context.workspace.clone();
+        let mut all = file_tools::all();
         all.push(commands::bash_tool());
         all.extend(cast.tools);
-        let session = Session::new(Parts {
+        let session = Arc::new(Session {
+            bill: Bill::of(&journal.all()),
+            gate: Gate::default(),
             journal,
-            servers: Servers::start([], mcp::Settings::new(&cwd, &scene.settings)),
-            scene,
+            servers: Servers::start([], mcp::Settings::new(&cwd, &workspace.settings.keeper)),
+            workspace,
             models: Arc::new(models),
             tools: all,
             instructions: Instructions {
@@ -105,8 +111,14 @@ impl Play {
                 denied: Denied::default(),
             },
             limits: cast.limits,
-            options: Options { model: MODEL.to_owned(), mode: cast.mode, ..Options::default() },
-            has_title: true,
+            options: Mutex::new(Options {
+                model: MODEL.to_owned(),
+                mode: cast.mode,
+                ..Options::default()
+            }),
+            has_title: true.into(),
+            running: RunningTurn::default(),
+            told: Told::default(),
             refused_servers: Vec::new(),
         });
         Self { stage, server, session, log }
@@ -204,7 +216,7 @@ fn prop(
     need: Need,
     work: impl Fn(Value) -> Working + Send + Sync + 'static,
 ) -> Arc<Tool> {
-    let prepare = move |arguments, _: &Scene| {
+    let prepare = move |arguments, _: &ToolContext| {
         let shown = Shown { title: name.to_owned(), ..Shown::default() };
         Ok(Prepared { shown, need: need.clone(), work: work(arguments) })
     };

@@ -1,4 +1,4 @@
-//! What the tests of tools share: a scene with a client that is played, and the stage program.
+//! What the tests of tools share: a context with a client that is played, and the stage program.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use wire::{Json, RpcError};
 use super::connected;
 use crate::native::chat::Part;
 use crate::native::client::{Abilities, Client};
-use crate::native::scene::{Progress, Scene, SceneOfSession, Settings};
-use crate::native::tools::{Output, Prepared};
+use crate::native::settings::Settings;
+use crate::native::tool::{Output, Prepared, Progress, ToolContext, Workspace};
 
 /// A session in a directory of its own, and the client's end of its connection.
 pub(crate) struct Rehearsal {
-    pub(crate) scene: Scene,
+    pub(crate) context: ToolContext,
     pub(crate) client: Arc<Played>,
     pub(crate) dir: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ impl Rehearsal {
         std::fs::create_dir(&cwd).unwrap();
         let cwd = cwd.canonicalize().unwrap();
         let mut settings = Settings::new(stage_program(), vec!["__keeper".into()]);
-        settings.cgroups = false;
+        settings.keeper.cgroups = false;
         change(&mut settings);
         let limits = ConnectionLimits {
             max_line_bytes: 1 << 20,
@@ -76,17 +76,17 @@ impl Rehearsal {
         let client = Arc::new(Played::default());
         task::spawn(play(peer, inbox, Arc::clone(&client)));
         let client_of = Client::new(connection, "session".into(), can);
-        let session = SceneOfSession::new(cwd, &[], client_of, settings).unwrap();
-        let scene = Scene {
-            session: Arc::new(session),
+        let workspace = Workspace::new(cwd, &[], client_of, settings).unwrap();
+        let context = ToolContext {
+            workspace: Arc::new(workspace),
             call: "call".into(),
             progress: Progress::default(),
         };
-        Self { scene, client, dir }
+        Self { context, client, dir }
     }
 
     pub(crate) fn cwd(&self) -> &Path {
-        &self.scene.session.cwd
+        &self.context.workspace.cwd
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Priority, Status, Todo};
 use crate::native::client::Abilities;
 use crate::native::lock;
 use crate::native::testing::rehearsal::{Rehearsal, until, work};
-use crate::native::tools::Need;
+use crate::native::tool::Need;
 
 #[tokio::test]
 async fn the_list_becomes_the_clients_plan() {
@@ -17,7 +17,7 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "change", "status": "in_progress" },
         { "content": "test", "id": "3", "priority": "low" },
     ]);
-    let prepared = todo.tool().prepare(json!({ "todos": todos }), &stage.scene).await.unwrap();
+    let prepared = todo.tool().prepare(json!({ "todos": todos }), &stage.context).await.unwrap();
     assert_eq!(prepared.need, Need::Nothing);
     assert_eq!(prepared.shown.title, "Plan (1/3): change");
     let told = work(prepared).await;
@@ -31,7 +31,7 @@ async fn the_list_becomes_the_clients_plan() {
     assert_eq!(stage.client.updates(), [expected]);
     assert_eq!(lock(&todo.list)[1].priority, Priority::Medium);
     assert_eq!(lock(&todo.list)[2].status, Status::Pending);
-    let told = work(todo.tool().prepare(json!({}), &stage.scene).await.unwrap()).await;
+    let told = work(todo.tool().prepare(json!({}), &stage.context).await.unwrap()).await;
     assert!(told.contains("[>] change"), "{told}");
 }
 
@@ -40,7 +40,7 @@ async fn a_bad_list_is_refused_and_the_old_one_stays() {
     let stage = Rehearsal::new(Abilities::default(), |_| {});
     let todo = Todo::default();
     let good = json!({ "todos": [{ "content": "keep", "status": "pending" }] });
-    work(todo.tool().prepare(good, &stage.scene).await.unwrap()).await;
+    work(todo.tool().prepare(good, &stage.context).await.unwrap()).await;
     let many: Vec<_> = (0..101).map(|n| json!({ "content": format!("{n}") })).collect();
     let bad = [
         json!({ "todos": [{ "content": " ", "status": "pending" }] }),
@@ -51,7 +51,10 @@ async fn a_bad_list_is_refused_and_the_old_one_stays() {
         json!({ "todos": "x" }),
     ];
     for arguments in bad {
-        assert!(todo.tool().prepare(arguments.clone(), &stage.scene).await.is_err(), "{arguments}");
+        assert!(
+            todo.tool().prepare(arguments.clone(), &stage.context).await.is_err(),
+            "{arguments}"
+        );
     }
     assert_eq!(lock(&todo.list).len(), 1);
     assert_eq!(lock(&todo.list)[0].content, "keep");

@@ -10,12 +10,15 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
-use super::{Talk, Turn, TurnError};
+use super::{Talk, Turn};
 use crate::native::arguments;
 use crate::native::chat::{Part, ToolCall};
 use crate::native::gate::Verdict;
-use crate::native::scene::{Progress, Scene};
-use crate::native::tools::{Content, Kind, Location, Need, Output, Prepared, ToolError};
+use crate::native::session::TurnError;
+use crate::native::tool::{
+    Content, Kind, Need, Output, Prepared, Progress, ToolContext, ToolError,
+};
+use crate::native::tool_call::put;
 use crate::native::visible;
 
 /// The same call that fails so often is not run again.
@@ -134,7 +137,7 @@ impl Batch<'_> {
             if !only_looks(kind) && self.wait_for_all().await? == Flow::Cancelled {
                 return Ok(Flow::Cancelled);
             }
-            let scene = self.scene(index);
+            let context = self.context(index);
             let prepared = match (tool, arguments::parse(&call.arguments)) {
                 (None, _) => Err(self.unknown(&call.name)),
                 (Some(_), Err(why)) => Err(ToolError::new(why)),
@@ -144,7 +147,7 @@ impl Batch<'_> {
                     tokio::select! {
                         biased;
                         () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
-                        prepared = tool.prepare(arguments, &scene) => prepared,
+                        prepared = tool.prepare(arguments, &context) => prepared,
                     }
                 }
             };
@@ -176,8 +179,13 @@ impl Batch<'_> {
         let session = self.turn.session;
         let asked = self.shown_at(index);
         self.talk.show(changed(&asked)).await?;
-        let passing =
-            session.gate.pass(&need, kind, session.options().mode, &session.scene.client, &asked);
+        let passing = session.gate.pass(
+            &need,
+            kind,
+            session.options().mode,
+            &session.workspace.client,
+            &asked,
+        );
         let verdict = tokio::select! {
             biased;
             () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
@@ -291,14 +299,15 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn scene(&self, index: usize) -> Scene {
-        let session = self.turn.session.scene.clone();
+    fn context(&self, index: usize) -> ToolContext {
+        let workspace = self.turn.session.workspace.clone();
         let progress = self.progress.get(index).cloned().unwrap_or_default();
-        Scene { session, call: self.talk.call_id(self.answer, index), progress }
+        ToolContext { workspace, call: self.talk.call_id(self.answer, index), progress }
     }
 
     fn unknown(&self, name: &str) -> ToolError {
-        let names = self.turn.tools.names().join(", ");
+        let names: Vec<&str> = self.turn.tools.keys().map(String::as_str).collect();
+        let names = names.join(", ");
         ToolError(format!("There is no tool `{name}`. There are: {names}."))
     }
 
@@ -324,13 +333,4 @@ fn changed(shown: &Value) -> Value {
     let mut update = shown.clone();
     update["sessionUpdate"] = json!("tool_call_update");
     update
-}
-
-fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
-    if !content.is_empty() {
-        shown["content"] = content.iter().map(Content::to_acp).collect();
-    }
-    if !locations.is_empty() {
-        shown["locations"] = locations.iter().map(Location::to_acp).collect();
-    }
 }

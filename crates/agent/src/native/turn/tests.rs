@@ -11,9 +11,9 @@ use testkit::model_server::{calls, status, text};
 
 use crate::native::journal::Item;
 use crate::native::options::Mode;
-use crate::native::session::Limits;
+use crate::native::settings::Limits;
 use crate::native::testing::play::{Cast, Play, changing, chosen, looking};
-use crate::native::tools::{Output, Tool, ToolError};
+use crate::native::tool::{Output, Tool, ToolError};
 
 type Diary = Arc<Mutex<Vec<String>>>;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 
-use super::Settings;
 use super::addresses::not_public;
 use crate::native::http;
+use crate::native::settings::FetchSettings;
 
 const MAX_REDIRECTS: usize = 5;
 /// Names with more addresses than this do not need them all.
@@ -82,13 +82,13 @@ pub(super) struct Page {
 }
 
 /// Reads a URL and checks all that can be checked without asking anybody.
-pub(super) fn read_url(text: &str, settings: &Settings) -> Result<Url, FetchError> {
+pub(super) fn read_url(text: &str, settings: &FetchSettings) -> Result<Url, FetchError> {
     let url = Url::parse(text.trim()).map_err(|_| FetchError::NotUrl(text.trim().to_owned()))?;
     check(&url, settings)?;
     Ok(url)
 }
 
-fn check(url: &Url, settings: &Settings) -> Result<(), FetchError> {
+fn check(url: &Url, settings: &FetchSettings) -> Result<(), FetchError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(FetchError::Scheme(url.scheme().to_owned()));
     }
@@ -105,7 +105,7 @@ fn check(url: &Url, settings: &Settings) -> Result<(), FetchError> {
 pub(super) async fn fetch(
     url: Url,
     accept: &str,
-    settings: &Settings,
+    settings: &FetchSettings,
 ) -> Result<Fetched, FetchError> {
     let asked = url.to_string();
     let getting = get(url, accept, settings);
@@ -114,7 +114,7 @@ pub(super) async fn fetch(
         .unwrap_or(Err(FetchError::TimedOut { url: asked, limit: settings.timeout }))
 }
 
-async fn get(first: Url, accept: &str, settings: &Settings) -> Result<Fetched, FetchError> {
+async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetched, FetchError> {
     let mut url = first.clone();
     for _ in 0..=MAX_REDIRECTS {
         check(&url, settings)?;
@@ -135,7 +135,7 @@ async fn get(first: Url, accept: &str, settings: &Settings) -> Result<Fetched, F
 }
 
 /// One request, to addresses that are checked here.
-async fn ask(url: &Url, accept: &str, settings: &Settings) -> Result<Response, FetchError> {
+async fn ask(url: &Url, accept: &str, settings: &FetchSettings) -> Result<Response, FetchError> {
     let host = url.host_str().ok_or(FetchError::NoHost)?;
     let addresses = resolve(url, host, settings).await?;
     let failed = |error| FetchError::failed(url, &error);
@@ -157,7 +157,7 @@ async fn ask(url: &Url, accept: &str, settings: &Settings) -> Result<Response, F
 async fn resolve(
     url: &Url,
     host: &str,
-    settings: &Settings,
+    settings: &FetchSettings,
 ) -> Result<Vec<SocketAddr>, FetchError> {
     let port = url.port_or_known_default().unwrap_or(80);
     let addresses: Vec<SocketAddr> = match literal(host) {
@@ -178,7 +178,7 @@ async fn resolve(
     Ok(addresses)
 }
 
-fn check_address(host: &str, address: IpAddr, settings: &Settings) -> Result<(), FetchError> {
+fn check_address(host: &str, address: IpAddr, settings: &FetchSettings) -> Result<(), FetchError> {
     let is_allowed = settings.allow_private
         || settings.private_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
     match not_public(address) {
@@ -214,7 +214,11 @@ fn is_same_site(first: &Url, next: &Url) -> bool {
     bare(first) == bare(next) && is_same_port
 }
 
-async fn read(url: Url, mut response: Response, settings: &Settings) -> Result<Page, FetchError> {
+async fn read(
+    url: Url,
+    mut response: Response,
+    settings: &FetchSettings,
+) -> Result<Page, FetchError> {
     let (kind, charset) = content_type(response.headers());
     let status = response.status();
     let size = response.content_length();

@@ -9,10 +9,11 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::{Settings, tool};
+use super::tool;
 use crate::native::client::Abilities;
+use crate::native::settings::FetchSettings;
 use crate::native::testing::rehearsal::{Rehearsal, work};
-use crate::native::tools::{Need, Prepared, ToolError};
+use crate::native::tool::{Need, Prepared, ToolError};
 
 struct Server {
     address: SocketAddr,
@@ -105,16 +106,16 @@ fn answer(path: &str, address: SocketAddr, n: usize) -> Vec<u8> {
 /// Only the server's own address is allowed, by its name in URLs.
 fn rehearse() -> Rehearsal {
     Rehearsal::new(Abilities::default(), |settings| {
-        settings.webfetch = Settings {
+        settings.webfetch = FetchSettings {
             private_hosts: vec!["127.0.0.1".into()],
             max_bytes: 1 << 20,
-            ..Settings::default()
+            ..FetchSettings::default()
         };
     })
 }
 
 async fn prepare(stage: &Rehearsal, url: &str, format: &str) -> Result<Prepared, ToolError> {
-    tool().prepare(json!({ "url": url, "format": format }), &stage.scene).await
+    tool().prepare(json!({ "url": url, "format": format }), &stage.context).await
 }
 
 async fn fetch(stage: &Rehearsal, url: &str) -> String {

@@ -2,7 +2,7 @@
 
 use agent::native::chat::Part;
 use agent::native::mcp::{McpConfig, ServerSpec};
-use agent::native::tools::{Content, Kind, Need};
+use agent::native::tool::{Content, Kind, Need};
 use serde_json::{Value, json};
 use soak::PATIENCE;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent::native::mcp::{ServerSpec, Settings};
+use agent::native::settings::Keeper;
 use serde_json::json;
 use soak::PATIENCE;
 
@@ -123,8 +124,8 @@ async fn a_call_that_runs_when_its_server_is_killed_fails() {
 async fn arguments_that_are_no_object_are_refused_before_anybody_is_asked() {
     let stage = Stage::with(&["played"]).await;
     let tool = stage.tool("mcp__played__echo");
-    let scene = super::stage::scene(stage.home.path());
-    let refused = tool.prepare(json!([1]), &scene).await.unwrap_err();
+    let context = super::stage::context(stage.home.path());
+    let refused = tool.prepare(json!([1]), &context).await.unwrap_err();
     assert_eq!(refused.0, "The arguments must be one JSON object.");
 }
 
@@ -135,11 +136,7 @@ async fn a_session_can_end_while_its_servers_start() {
     let stage = Stage::new(|_| vec![], |_| {}).await;
     let settings = Settings::new(
         home.path(),
-        &agent::native::scene::Settings {
-            keeper_exe: super::stage::program(),
-            keeper_args: vec!["__keeper".into()],
-            cgroups: false,
-        },
+        &Keeper { exe: super::stage::program(), args: vec!["__keeper".into()], cgroups: false },
     );
     let servers = agent::native::mcp::Servers::start(vec![played("silent", &notes)], settings);
     assert!(!servers.ready(Duration::from_millis(50)).await);

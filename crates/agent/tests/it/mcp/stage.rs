@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use agent::native::chat::Part;
 use agent::native::client::{Abilities, Client};
 use agent::native::mcp::{self, ServerSpec, Servers};
-use agent::native::scene::{self, Scene, SceneOfSession};
-use agent::native::tools::{Need, Output, Prepared, Tool, ToolError};
+use agent::native::tool::{Need, Output, Prepared, ToolContext, Workspace, Tool, ToolError};
+use agent::native::settings::{Keeper, Settings};
 use bus::connection::{Connection, ConnectionLimits};
 use serde_json::{Value, json};
 use soak::PATIENCE;
@@ -16,7 +16,7 @@ use soak::PATIENCE;
 pub(crate) struct Stage {
     pub(crate) home: tempfile::TempDir,
     pub(crate) servers: Servers,
-    scene: Scene,
+    context: ToolContext,
 }
 
 /// The example of this crate, which stands beside the directory of its tests.
@@ -27,8 +27,8 @@ pub(crate) fn program() -> PathBuf {
     path
 }
 
-fn keeper() -> scene::Settings {
-    scene::Settings { keeper_exe: program(), keeper_args: vec!["__keeper".into()], cgroups: false }
+fn keeper() -> Keeper {
+    Keeper { exe: program(), args: vec!["__keeper".into()], cgroups: false }
 }
 
 impl Stage {
@@ -47,8 +47,8 @@ impl Stage {
         settings.call_within = PATIENCE;
         adjust(&mut settings);
         let servers = Servers::start(specs(&home.path().join("notes")), settings);
-        let scene = scene(home.path());
-        let stage = Self { home, servers, scene };
+        let context = context(home.path());
+        let stage = Self { home, servers, context };
         assert!(stage.servers.ready(PATIENCE * 2).await, "servers are not ready");
         stage
     }
@@ -64,7 +64,7 @@ impl Stage {
     }
 
     pub(crate) async fn prepare(&self, name: &str, arguments: Value) -> Prepared {
-        self.tool(name).prepare(arguments, &self.scene).await.unwrap()
+        self.tool(name).prepare(arguments, &self.context).await.unwrap()
     }
 
     pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<Output, ToolError> {
@@ -102,7 +102,7 @@ pub(crate) fn played(part: &str, notes: &Path) -> ServerSpec {
     .unwrap()
 }
 
-pub(crate) fn scene(cwd: &Path) -> Scene {
+pub(crate) fn context(cwd: &Path) -> ToolContext {
     let (ours, theirs) = tokio::io::duplex(1024);
     // Nobody is told anything in these tests.
     drop(theirs);
@@ -110,8 +110,8 @@ pub(crate) fn scene(cwd: &Path) -> Scene {
     let limits =
         ConnectionLimits { max_line_bytes: 1024, max_values: 1024, outbox_bytes: bus::connection::OUTBOX_BYTES, write_stall: PATIENCE };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
-    Scene {
-        session: Arc::new(SceneOfSession {
+    ToolContext {
+        session: Arc::new(Workspace {
             cwd: cwd.to_owned(),
             roots: vec![cwd.to_owned()],
             client: Client::new(connection, "s".into(), Abilities::default()),

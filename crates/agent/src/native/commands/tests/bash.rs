@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::rehearse;
 use crate::native::commands::bash_tool;
 use crate::native::testing::rehearsal::{Rehearsal, text_of, work};
-use crate::native::tools::{Content, Need, Prepared, ToolError};
+use crate::native::tool::{Content, Need, Prepared, ToolError};
 
 async fn prepare(stage: &Rehearsal, arguments: Value) -> Result<Prepared, ToolError> {
-    bash_tool().prepare(arguments, &stage.scene).await
+    bash_tool().prepare(arguments, &stage.context).await
 }
 
 fn key_of(prepared: &Prepared) -> &str {

@@ -23,7 +23,7 @@ fn rehearse() -> Rehearsal {
 async fn a_command_runs_in_the_clients_terminal() {
     let stage = rehearse();
 
-    let finished = run(&stage.scene, order(&stage, "echo hello", PATIENCE)).await.unwrap();
+    let finished = run(&stage.context, order(&stage, "echo hello", PATIENCE)).await.unwrap();
 
     assert_eq!((&*finished.text, finished.end), ("hello\n", End::Code(0)));
     assert_eq!(finished.terminal.as_deref(), Some("t1"));
@@ -45,7 +45,7 @@ async fn what_the_client_sends_too_much_is_cut_here() {
     let stage = rehearse();
     let long = "x".repeat(100_000);
     stage.client.answers("terminal/output", json!({ "output": long, "truncated": true }));
-    let finished = run(&stage.scene, order(&stage, "yes", PATIENCE)).await.unwrap();
+    let finished = run(&stage.context, order(&stage, "yes", PATIENCE)).await.unwrap();
     assert!(finished.text.len() < 31_000);
     assert!(finished.text.starts_with("[… the beginning was cut off"));
 }
@@ -55,7 +55,7 @@ async fn a_command_that_takes_too_long_is_killed_and_its_output_read() {
     let stage = rehearse();
     stage.client.answers("terminal/wait_for_exit", None);
     let order = order(&stage, "sleep 1000", Duration::from_millis(50));
-    let finished = run(&stage.scene, order).await.unwrap();
+    let finished = run(&stage.context, order).await.unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert_eq!(finished.text, "hello\n");
     let methods: Vec<_> =
@@ -69,8 +69,8 @@ async fn a_dropped_call_kills_and_releases() {
     let stage = rehearse();
     stage.client.answers("terminal/wait_for_exit", None);
     let running = tokio::spawn({
-        let (scene, order) = (stage.scene.clone(), order(&stage, "sleep 1000", PATIENCE));
-        async move { run(&scene, order).await.map(drop) }
+        let (context, order) = (stage.context.clone(), order(&stage, "sleep 1000", PATIENCE));
+        async move { run(&context, order).await.map(drop) }
     });
     until("begun", || !stage.client.heard("terminal/wait_for_exit").is_empty()).await;
     running.abort();
@@ -82,11 +82,11 @@ async fn a_dropped_call_kills_and_releases() {
 async fn a_failure_of_the_client_is_an_error_and_the_terminal_is_released() {
     let stage = rehearse();
     stage.client.answers("terminal/wait_for_exit", json!({ "error": "lost it" }));
-    let error = run(&stage.scene, order(&stage, "true", PATIENCE)).await.unwrap_err();
+    let error = run(&stage.context, order(&stage, "true", PATIENCE)).await.unwrap_err();
     assert!(error.to_string().contains("lost it"), "{error}");
     assert!(!stage.client.heard("terminal/release").is_empty());
 
     stage.client.answers("terminal/create", json!({}));
-    let error = run(&stage.scene, order(&stage, "true", PATIENCE)).await.unwrap_err();
+    let error = run(&stage.context, order(&stage, "true", PATIENCE)).await.unwrap_err();
     assert!(error.to_string().contains("without an id"), "{error}");
 }

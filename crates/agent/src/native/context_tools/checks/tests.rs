@@ -8,7 +8,7 @@ async fn found(files: &[(&str, &str)]) -> Vec<String> {
     for (name, text) in files {
         stage.put(name, text);
     }
-    Checks::find(&stage.scene).await.map(|checks| checks.0).unwrap_or_default()
+    Checks::find(&stage.context).await.map(|checks| checks.0).unwrap_or_default()
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_file_that_leads_out_of_the_project_suggests_nothing() {
     let outside = stage.root.parent().unwrap().join("Makefile");
     std::fs::write(&outside, "test:\n").unwrap();
     std::os::unix::fs::symlink(&outside, stage.path("Makefile")).unwrap();
-    assert!(Checks::find(&stage.scene).await.is_err());
+    assert!(Checks::find(&stage.context).await.is_err());
 }
 
 #[test]

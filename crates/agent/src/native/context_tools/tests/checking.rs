@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::model_server::{calls, text};
 
 use super::{call, play_with};
-use crate::native::context_tools::Switch;
 use crate::native::options::Mode;
+use crate::native::settings::context_tools::Switch;
 use crate::native::testing::play::chosen;
 
 const ASK: &str = "session/request_permission";

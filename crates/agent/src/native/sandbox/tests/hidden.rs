@@ -43,7 +43,7 @@ async fn what_is_hidden_in_the_workspace_is_hidden_last() {
                 hidden.display()
             );
             let order = Order { line, cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
-            match run(&stage.scene, order).await {
+            match run(&stage.context, order).await {
                 Ok(finished) => {
                     assert!(
                         !finished.text.contains("secret\n"),

@@ -6,10 +6,10 @@ use testkit::model_server::{calls, text};
 
 use crate::native::journal::Item;
 use crate::native::options::Mode;
-use crate::native::session::Limits;
+use crate::native::settings::Limits;
 use crate::native::testing::play::{Cast, Play, looking};
 use crate::native::testing::rehearsal::until;
-use crate::native::tools::Output;
+use crate::native::tool::Output;
 
 /// The turn ends as cancelled, all calls that were shown have ended, and the session goes on.
 async fn assert_over(play: &Play, turn: tokio::task::JoinHandle<Result<Value, wire::RpcError>>) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::arguments::{self, boolean, string};
-use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
-use crate::native::scene::Scene;
+use crate::native::tool::arguments::{self, boolean, string};
+use crate::native::tool::{
+    Content, Kind, Location, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 
 mod replacing;
 
@@ -40,8 +41,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("edit", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let name = files.shown(&place);
     let old = match (files.read(&place).await?, asked.old_string.is_empty()) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::arguments::string;
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
-use crate::native::scene::Scene;
+use crate::native::tool::arguments::string;
+use crate::native::tool::{
+    Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -28,14 +29,14 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("write", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
     if asked.content.len() as u64 > MAX_TEXT_BYTES {
         return Err(ToolError::new(format_args!(
             "the content is larger than {} MiB",
             MAX_TEXT_BYTES >> 20
         )));
     }
-    let files = scene.session.files.clone();
+    let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let name = files.shown(&place);
     let old = files.read(&place).await?;

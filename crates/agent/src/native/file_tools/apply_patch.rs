@@ -5,10 +5,11 @@ use std::sync::Arc;
 use roots::Place;
 use serde::Deserialize;
 
-use super::arguments::string;
-use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::files::{Change, Files, MAX_TEXT_BYTES, Text, difference};
-use crate::native::scene::Scene;
+use crate::native::tool::arguments::string;
+use crate::native::tool::{
+    Content, Kind, Location, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 
 mod envelope;
 mod hunks;
@@ -61,8 +62,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("apply_patch", Kind::Edit, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let patch = asked.patch.replace("\r\n", "\n");
     // Counted right, for the parser that insists on it.
     let counted = unified::recounted(&patch);

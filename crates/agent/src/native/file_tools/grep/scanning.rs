@@ -19,7 +19,7 @@ use grep_searcher::{
 use roots::{Kind, Place, Roots};
 use serde::Deserialize;
 
-use crate::native::tools::Location;
+use crate::native::tool::Location;
 use roots::walk::{Bounds, End, Stop, walk};
 
 const MAX_CHARS: usize = 30_000;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Session, summary};
+use super::summary;
 use crate::native::chat::{Message, Part, Usage};
 use crate::native::client::chunk;
 use crate::native::context;
 use crate::native::journal::Item;
-use crate::native::turn::{Said, Talk, Telling, TurnError, Voice};
+use crate::native::session::{Session, TurnError};
+use crate::native::turn::{Said, Talk, Telling, Voice};
 use store::mint;
 
 #[derive(Debug)]
@@ -24,10 +25,6 @@ pub(super) struct MainTalk<'a> {
 impl<'a> MainTalk<'a> {
     pub(super) fn new(session: &'a Arc<Session>) -> Self {
         Self { session, usage: Usage::default(), tools_tokens: 0 }
-    }
-
-    async fn tell(&self, update: Value) -> Result<(), TurnError> {
-        self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
     }
 
     /// Puts a summary in the place of everything so far.
@@ -69,19 +66,20 @@ impl<'a> MainTalk<'a> {
         if let Some(summary) = summary {
             update["summary"] = json!([{ "type": "text", "text": summary }]);
         }
-        self.tell(update).await
+        self.session.tell(update).await
     }
 
     async fn remark(&self, text: &str) -> Result<(), TurnError> {
         tracing::info!("{text}");
         match self.session.client().can.shows_notices {
             true => {
-                self.tell(json!({
-                    "sessionUpdate": "notice", "severity": "info", "title": text,
-                }))
-                .await
+                self.session
+                    .tell(json!({
+                        "sessionUpdate": "notice", "severity": "info", "title": text,
+                    }))
+                    .await
             }
-            false => self.tell(chunk("agent_thought_chunk", &format!("{text}\n"))).await,
+            false => self.session.tell(chunk("agent_thought_chunk", &format!("{text}\n"))).await,
         }
     }
 }
@@ -99,7 +97,7 @@ impl Talk for MainTalk<'_> {
                 Voice::Aloud => "agent_message_chunk",
                 Voice::Thought => "agent_thought_chunk",
             };
-            self.tell(chunk(kind, text)).await
+            self.session.tell(chunk(kind, text)).await
         })
     }
 
@@ -131,7 +129,7 @@ impl Talk for MainTalk<'_> {
     }
 
     fn show(&mut self, update: Value) -> Telling<'_> {
-        Box::pin(async move { self.tell(update).await })
+        Box::pin(async move { self.session.tell(update).await })
     }
 
     fn called(&mut self, answer: u64, index: usize, shown: Value, parts: Vec<Part>) -> Telling<'_> {

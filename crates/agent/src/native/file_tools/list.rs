@@ -8,9 +8,10 @@ use std::time::Duration;
 use roots::Kind as FileKind;
 use serde::Deserialize;
 
-use super::arguments::{self, integer, string};
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
-use crate::native::scene::Scene;
+use crate::native::tool::arguments::{self, integer, string};
+use crate::native::tool::{
+    Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 use roots::walk::{Bounds, End, stoppable, walk};
 
 const DEFAULT_DEPTH: usize = 2;
@@ -39,8 +40,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("list", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let place = super::search::directory(&files, asked.path.as_deref()).await?;
     let name = files.shown(&place);
     let shown = Shown {

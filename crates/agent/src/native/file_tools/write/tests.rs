@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::native::file_tools::read;
 use crate::native::testing::Stage;
-use crate::native::tools::Content;
-use crate::native::tools::read;
+use crate::native::tool::Content;
 
 fn ask(path: &str, content: &str) -> Value {
     json!({ "path": path, "content": content })
@@ -19,7 +19,7 @@ async fn a_new_file_is_made_with_the_directories_above_it() {
         let diff = Content::Diff { path: path.clone(), old: None, new: "text\n".into() };
         assert_eq!(prepared.shown.content, [diff]);
         prepared.work.await.unwrap();
-        let is_editor = stage.scene.session.client.can.writes_files;
+        let is_editor = stage.context.workspace.client.can.writes_files;
         match is_editor {
             true => assert_eq!(stage.client.held(&path).unwrap(), "text\n"),
             false => assert_eq!(stage.get("x/y/new.txt"), "text\n"),

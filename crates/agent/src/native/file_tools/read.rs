@@ -8,11 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use roots::{Kind as FileKind, Place};
 use serde::Deserialize;
 
-use super::arguments::{self, integer, string};
-use super::{Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError};
 use crate::native::chat::Part;
 use crate::native::files::{Files, MAX_TEXT_BYTES};
-use crate::native::scene::Scene;
+use crate::native::tool::arguments::{self, integer, string};
+use crate::native::tool::{
+    Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError,
+};
 
 const DEFAULT_LINES: usize = 2000;
 const MAX_LINE_CHARS: usize = 2000;
@@ -45,8 +46,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("read", Kind::Read, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let from = asked.offset.unwrap_or(1).max(1);
     let shown = Shown {

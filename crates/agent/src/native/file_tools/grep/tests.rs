@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::native::testing::{Stage, text_of};
-use crate::native::tools::{Location, Need};
+use crate::native::tool::{Location, Need};
 use roots::walk::Stop;
 
 fn stage() -> Stage {

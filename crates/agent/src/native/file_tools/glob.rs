@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 use roots::{Kind as FileKind, Place, Roots};
 use serde::Deserialize;
 
-use super::arguments::string;
-use super::{Kind, Location, Output, Prepared, Tool, ToolError, search};
-use crate::native::scene::Scene;
+use super::search;
+use crate::native::tool::arguments::string;
+use crate::native::tool::{Kind, Location, Output, Prepared, Tool, ToolContext, ToolError};
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
 
 const MAX_SHOWN: usize = 200;
@@ -40,8 +40,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("glob", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let place = search::directory(&files, asked.path.as_deref()).await?;
     let is_absolute = asked.pattern.starts_with('/');
     let glob = search::glob(&asked.pattern)?;

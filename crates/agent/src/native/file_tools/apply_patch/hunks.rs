@@ -3,7 +3,7 @@
 //! Always true: a hunk changes one place, below the one before it, and only where it can be
 //! meant: with several places that fit it is refused unless a head says which.
 
-use crate::native::tools::edit::{same_but_ends, same_but_indent};
+use crate::native::file_tools::edit::{same_but_ends, same_but_indent};
 
 /// A change with what stands around it.
 #[derive(Debug, Default, PartialEq, Eq)]

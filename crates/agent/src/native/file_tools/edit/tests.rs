@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::native::file_tools::read;
 use crate::native::testing::{Stage, text_of};
-use crate::native::tools::Need;
-use crate::native::tools::read;
+use crate::native::tool::Need;
 
 fn ask(old: &str, new: &str) -> Value {
     json!({ "path": "a.txt", "old_string": old, "new_string": new })

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::native::file_tools::read;
 use crate::native::testing::Stage;
-use crate::native::tools::Need;
-use crate::native::tools::read;
+use crate::native::tool::Need;
 
 async fn read(stage: &Stage, names: &[&str]) {
     for name in names {

@@ -143,11 +143,11 @@ impl<'a> Block<'a> {
     }
 }
 
-pub(in crate::native::tools) fn same_but_ends(there: &str, line: &str) -> bool {
+pub(in crate::native::file_tools) fn same_but_ends(there: &str, line: &str) -> bool {
     there.trim_end() == line.trim_end()
 }
 
-pub(in crate::native::tools) fn same_but_indent(there: &str, line: &str) -> bool {
+pub(in crate::native::file_tools) fn same_but_indent(there: &str, line: &str) -> bool {
     there.trim() == line.trim()
 }
 

@@ -7,13 +7,13 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use roots::Kind as FileKind;
 use serde::Deserialize;
 
-use super::arguments::{self, boolean, integer, string, word};
-use super::{Kind, Output, Prepared, Tool, ToolError, search};
-use crate::native::scene::Scene;
+use super::search;
+use crate::native::tool::arguments::{self, boolean, integer, string, word};
 use roots::walk::stoppable;
 
 mod scanning;
 
+use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use scanning::{Mode, Plan, scan};
 
 const DEFAULT_MATCHES: usize = 100;
@@ -79,8 +79,8 @@ pub(super) fn tool() -> Arc<Tool> {
     Tool::new("grep", Kind::Search, description, arguments, prepare)
 }
 
-async fn prepare(asked: Arguments, scene: Scene) -> Result<Prepared, ToolError> {
-    let files = scene.session.files.clone();
+async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
+    let files = context.workspace.files.clone();
     let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
     let place = files.resolve(given).await?;
     let is_file = match files.look(&place).await? {

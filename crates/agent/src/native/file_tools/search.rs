@@ -3,8 +3,8 @@
 use globset::{GlobBuilder, GlobMatcher};
 use roots::{Kind as FileKind, Place};
 
-use super::ToolError;
 use crate::native::files::Files;
+use crate::native::tool::ToolError;
 
 /// The directory at `path`, or the session's own.
 pub(super) async fn directory(files: &Files, path: Option<&str>) -> Result<Place, ToolError> {

@@ -5,11 +5,11 @@
 
 use wire::Category;
 
-use super::Session;
 use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage};
 use crate::native::excerpt;
 use crate::native::models::Chosen;
 use crate::native::provider::Failure;
+use crate::native::session::Session;
 
 const ASK: &str = "Summarise this whole session for yourself, so that you can go on with it \
      knowing nothing else: what the user wants, in their own words where they matter; what was \

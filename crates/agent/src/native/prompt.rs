@@ -1,0 +1,200 @@
+//! A prompt and its answer: the turn that a session runs for it, from the first word to the last.
+//!
+//! Here a session, its slash commands, the tools of its turn and the turn come together.
+
+mod main_talk;
+mod summary;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use store::Changes;
+use tokio_util::sync::CancellationToken;
+use wire::RpcError;
+
+use super::chat::Usage;
+use super::content;
+use super::context;
+use super::context_tools;
+use super::journal::Item;
+use super::lock;
+use super::session::{Session, TurnError};
+use super::slash::{self, Slash};
+use super::task;
+use super::tool::by_name;
+use super::turn::{Stop, Turn};
+use main_talk::MainTalk;
+
+/// A first prompt does not wait longer for servers; their tools come with the next request.
+const SERVERS_WITHIN: Duration = Duration::from_secs(15);
+
+/// A turn that has begun and waits to be run.
+#[derive(Debug)]
+pub(super) struct Begun {
+    session: Arc<Session>,
+    blocks: Vec<Value>,
+    cancel: CancellationToken,
+    _alone: tokio::sync::OwnedMutexGuard<()>,
+}
+
+impl Begun {
+    /// Runs the turn to its end; the answer to `session/prompt`.
+    pub(super) async fn run(mut self) -> Result<Value, RpcError> {
+        let blocks = std::mem::take(&mut self.blocks);
+        self.session.prompt(blocks, &self.cancel).await
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        *lock(&self.session.running.cancel) = None;
+    }
+}
+
+impl Session {
+    /// Begins a turn, which can be cancelled from here on.
+    pub(super) fn begin(self: &Arc<Self>, blocks: Vec<Value>) -> Result<Begun, RpcError> {
+        let Ok(alone) = self.running.alone.clone().try_lock_owned() else {
+            return Err(RpcError::invalid_request("a turn of this session is still running"));
+        };
+        let cancel = CancellationToken::new();
+        *lock(&self.running.cancel) = Some(cancel.clone());
+        Ok(Begun { session: self.clone(), blocks, cancel, _alone: alone })
+    }
+
+    async fn prompt(
+        self: &Arc<Self>,
+        blocks: Vec<Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, RpcError> {
+        let ended = self.turn(blocks, cancel).await;
+        match ended {
+            Ok((stop, usage)) => Ok(answer(stop, usage)),
+            Err(TurnError::Model(failure)) => {
+                tracing::error!(category = failure.category.as_str(), error = %failure, "a turn failed");
+                // The user reads it where the answer would have been.
+                self.say(&failure.message).await;
+                let message = failure.message.clone();
+                if let Err(error) = self.journal.add(Item::Failed { message }).await {
+                    tracing::error!(%error, "the failure is not kept");
+                }
+                let mut answer = answer(Stop::EndTurn, Usage::default());
+                let error = json!({ "category": failure.category, "message": failure.message });
+                answer["_meta"] = json!({ "switchyard": { "error": error } });
+                Ok(answer)
+            }
+            Err(error) => Err(RpcError::internal(error)),
+        }
+    }
+
+    async fn turn(
+        self: &Arc<Self>,
+        blocks: Vec<Value>,
+        cancel: &CancellationToken,
+    ) -> Result<(Stop, Usage), TurnError> {
+        self.instructions.check(&self.workspace.client).await;
+        let text = content::plain(&blocks);
+        let blocks = match slash::read(&text, self).await {
+            Slash::None => blocks,
+            Slash::Done(words) => {
+                self.say(&words).await;
+                return Ok((Stop::EndTurn, Usage::default()));
+            }
+            Slash::Compact => {
+                let mut talk = MainTalk::new(self);
+                let is_cancelled = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => true,
+                    made = talk.compact() => made.map(|()| false)?,
+                };
+                let stop = if is_cancelled { Stop::Cancelled } else { Stop::EndTurn };
+                return Ok((stop, talk.usage));
+            }
+            Slash::Prompt(text) => vec![json!({ "type": "text", "text": text })],
+        };
+        self.give_title(&text).await?;
+        let chosen = self.chosen().await;
+        let takes_images = chosen.as_ref().is_ok_and(|chosen| chosen.takes_images);
+        let parts = content::parts(&blocks, takes_images);
+        self.journal.add(Item::Prompt { blocks, parts }).await?;
+        chosen?;
+        self.say_what_was_found().await;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok((Stop::Cancelled, Usage::default())),
+            () = self.report_servers() => {}
+        }
+        let tools = task::tools(self).into_iter().chain(context_tools::of(self, cancel));
+        let tools = by_name(tools.chain([task::tool(self.clone(), cancel.clone())]));
+        let mut talk = MainTalk::new(self);
+        talk.tools_tokens = context::of_tools(tools.values().map(|tool| &tool.spec));
+        let turn = Turn { session: self, tools: &tools, cancel };
+        let stop = turn.run(&mut talk).await?;
+        Ok((stop, talk.usage))
+    }
+
+    /// The first words name the session, until somebody names it better.
+    async fn give_title(&self, text: &str) -> Result<(), TurnError> {
+        const LONGEST: usize = 80;
+        // Clients that have instructions of their own put them before the request.
+        let text = text.rsplit_once("# Request\n").map_or(text, |(_, request)| request);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        let Some(line) = line else { return Ok(()) };
+        if self.has_title.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        let changes = Changes { title: Some(Some(title.clone())), ..Changes::default() };
+        self.journal.change(changes).await?;
+        let update = json!({ "sessionUpdate": "session_info_update", "title": title });
+        let _ = self.client().update(update).await;
+        Ok(())
+    }
+
+    /// Nobody chose an endpoint that was merely found: the user hears of it, once.
+    async fn say_what_was_found(&self) {
+        if self.told.endpoint.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Ok(ready) = self.models.ready().await else { return };
+        let is_default = self.options().model == self.models.default_id().await;
+        let picked = ready.picked.iter().filter(|_| is_default);
+        for line in ready.found.iter().chain(picked) {
+            tracing::info!("{line}");
+            let _ = self.client().say("agent_thought_chunk", &format!("{line}\n")).await;
+        }
+    }
+
+    /// Waits for the MCP servers, and says once which of them do not answer.
+    async fn report_servers(&self) {
+        self.servers.ready(SERVERS_WITHIN).await;
+        let troubles = self.servers.troubles().into_iter().chain(self.refused_servers.clone());
+        for trouble in troubles {
+            if !lock(&self.told.troubles).insert(trouble.server.clone()) {
+                continue;
+            }
+            let title = format!("The MCP server {} does not answer", trouble.server);
+            tracing::warn!(server = trouble.server, error = trouble.message, "an MCP server");
+            self.warn(&title, &trouble.message).await;
+        }
+    }
+}
+
+fn answer(stop: Stop, usage: Usage) -> Value {
+    let mut answer = json!({ "stopReason": stop.as_str() });
+    if usage != Usage::default() {
+        answer["usage"] = json!({
+            "totalTokens": usage.total(),
+            "inputTokens": usage.input,
+            "outputTokens": usage.output,
+            "thoughtTokens": usage.thought,
+            "cachedReadTokens": usage.cached,
+        });
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What tools may do and how much, and how far a turn may go.
+
+pub mod context_tools;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bus::Launch;
+use roots::Forbidden;
+
+use super::sandbox::Sandbox;
+use context_tools::Switch;
+
+/// What tools may do and how much.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub keeper: Keeper,
+    /// What no session touches.
+    pub forbidden: Forbidden,
+    /// The user's own slash commands.
+    pub commands_dir: Option<PathBuf>,
+    pub commands: CommandSettings,
+    /// What holds commands in; [`Sandbox::off`] unless somebody asked for it.
+    pub sandbox: Sandbox,
+    pub webfetch: FetchSettings,
+    pub context: ContextSettings,
+}
+
+impl Settings {
+    /// Everything as it is when nobody says otherwise.
+    pub fn new(keeper_exe: PathBuf, keeper_args: Vec<OsString>) -> Self {
+        Self {
+            keeper: Keeper { exe: keeper_exe, args: keeper_args, cgroups: true },
+            forbidden: Forbidden::default(),
+            commands_dir: None,
+            commands: CommandSettings::default(),
+            sandbox: Sandbox::off(),
+            webfetch: FetchSettings::default(),
+            context: ContextSettings::default(),
+        }
+    }
+}
+
+/// What keeps the processes that we start, and everything that these start.
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    pub exe: PathBuf,
+    pub args: Vec<OsString>,
+    pub cgroups: bool,
+}
+
+impl Keeper {
+    pub(super) fn launch(&self, program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Launch {
+        let mut launch = Launch::new(program, cwd);
+        launch.keeper_exe.clone_from(&self.exe);
+        launch.keeper_args.clone_from(&self.args);
+        launch.cgroups = self.cgroups;
+        launch
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct CommandSettings {
+    /// `bash`, or `sh` where there is none.
+    pub shell: String,
+    pub timeout: Duration,
+    /// The most that a model can ask for.
+    pub max_timeout: Duration,
+    /// How much of the output a model is told; the rest is left out in the middle.
+    pub max_output_bytes: usize,
+    /// Variables that hold keys of ours. Commands see neither them nor others with their value.
+    pub secrets: BTreeSet<OsString>,
+    /// Use the terminals of clients that have them.
+    pub in_clients_terminal: bool,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        Self {
+            shell: find_shell().to_owned(),
+            // A build or a test run; what serves for ever has to be asked for otherwise.
+            timeout: Duration::from_mins(2),
+            max_timeout: Duration::from_mins(30),
+            max_output_bytes: 30_000,
+            secrets: ["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"].map(OsString::from).into(),
+            in_clients_terminal: true,
+        }
+    }
+}
+
+fn find_shell() -> &'static str {
+    let has_bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+        .iter()
+        .any(|path| Path::new(path).exists());
+    if has_bash { "bash" } else { "sh" }
+}
+
+#[derive(Debug, Clone)]
+pub struct FetchSettings {
+    /// Addresses of this machine and its networks may be fetched.
+    pub allow_private: bool,
+    /// Hosts, as URLs name them, that may have such addresses.
+    pub private_hosts: Vec<String>,
+    pub max_bytes: usize,
+    pub max_chars: usize,
+    pub timeout: Duration,
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        Self {
+            allow_private: false,
+            private_hosts: Vec::new(),
+            max_bytes: 5 << 20,
+            max_chars: 30_000,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContextSettings {
+    pub tools: Switch,
+    /// Commands that check the project; without them they are looked for.
+    pub checks: Vec<String>,
+}
+
+/// How much one turn may do.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Requests to the model in one turn.
+    pub max_requests: u32,
+    /// Share of the window, in percent, at which room is made.
+    pub compact_at_percent: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_requests: 200, compact_at_percent: 80 }
+    }
+}

@@ -1,0 +1,160 @@
+//! One call of a tool: what it would do, what it needs for that, and what it gave.
+//!
+//! Plain values, which know neither tools nor sessions: a client is told of them, a person is asked
+//! about them.
+
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::chat::Part;
+
+pub use wire::ToolKind as Kind;
+
+/// A call that can be run.
+pub struct Prepared {
+    pub shown: Shown,
+    pub need: Need,
+    /// Runs when the need is met. Dropping it early undoes nothing and leaves nothing running.
+    pub work: BoxFuture<'static, Result<Output, ToolError>>,
+}
+
+impl Prepared {
+    /// A call that anybody may make, and of which no more than its title is shown.
+    pub(super) fn free(
+        title: impl Into<String>,
+        work: impl Future<Output = Result<Output, ToolError>> + Send + 'static,
+    ) -> Self {
+        let shown = Shown { title: title.into(), ..Shown::default() };
+        Self { shown, need: Need::Nothing, work: Box::pin(work) }
+    }
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared")
+            .field("shown", &self.shown)
+            .field("need", &self.need)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What people see of a call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shown {
+    /// Of this call, where the tool has calls of several kinds.
+    pub kind: Option<Kind>,
+    pub title: String,
+    pub locations: Vec<Location>,
+    /// A diff of what would be changed, the command that would be run.
+    pub content: Vec<Content>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    pub path: PathBuf,
+    /// Counted from 1.
+    pub line: Option<u32>,
+}
+
+/// What is in a tool call, as ACP has it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    Text(String),
+    Image {
+        mime: String,
+        data: String,
+    },
+    Diff {
+        path: PathBuf,
+        old: Option<String>,
+        new: String,
+    },
+    /// A terminal of the client.
+    Terminal(String),
+}
+
+/// What has to be true before a call runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// It only looks, and only inside the session's roots.
+    Nothing,
+    /// Somebody has to allow it. `key` names what *always* would mean: calls with the same key
+    /// are not asked about again in this session (`edit`, `execute:cargo test`, `fetch:host`).
+    Permission { key: String },
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Output {
+    /// For the model.
+    pub parts: Vec<Part>,
+    /// For people; what was shown before stays when this is empty.
+    pub content: Vec<Content>,
+    pub locations: Vec<Location>,
+    /// For programs, with members of their own (`rawOutput`).
+    pub raw: Option<Value>,
+    /// A better title than the one before, if there is one.
+    pub title: Option<String>,
+}
+
+impl Location {
+    /// A place as a whole.
+    pub(super) fn of(place: &roots::Place) -> Self {
+        Self { path: place.path().to_owned(), line: None }
+    }
+
+    fn to_acp(&self) -> Value {
+        match self.line {
+            Some(line) => json!({ "path": self.path, "line": line }),
+            None => json!({ "path": self.path }),
+        }
+    }
+}
+
+impl Content {
+    fn to_acp(&self) -> Value {
+        match self {
+            Self::Text(text) => {
+                json!({ "type": "content", "content": { "type": "text", "text": text } })
+            }
+            Self::Image { mime, data } => {
+                let image = json!({ "type": "image", "mimeType": mime, "data": data });
+                json!({ "type": "content", "content": image })
+            }
+            Self::Diff { path, old, new } => {
+                json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
+            }
+            Self::Terminal(id) => json!({ "type": "terminal", "terminalId": id }),
+        }
+    }
+}
+
+/// Puts what there is into a tool call as clients know it; what was there before stays where there
+/// is nothing.
+pub(super) fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
+    if !content.is_empty() {
+        shown["content"] = content.iter().map(Content::to_acp).collect();
+    }
+    if !locations.is_empty() {
+        shown["locations"] = locations.iter().map(Location::to_acp).collect();
+    }
+}
+
+impl Output {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![Part::text(text)], ..Self::default() }
+    }
+}
+
+/// Told to the model, which may try something else.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl ToolError {
+    pub fn new(why: impl std::fmt::Display) -> Self {
+        Self(why.to_string())
+    }
+}
