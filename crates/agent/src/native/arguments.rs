@@ -16,27 +16,19 @@ const MAX_BYTES: usize = 16 << 20;
 const MAX_NESTED: usize = 3;
 const EXCERPT_CHARS: usize = 60;
 
-/// Told to the model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct BadArguments(String);
-
-impl BadArguments {
-    fn new(why: impl std::fmt::Display) -> Self {
-        Self(format!(
-            "The arguments could not be read: {why}. Call the tool again with one JSON object."
-        ))
-    }
+fn bad(why: impl std::fmt::Display) -> String {
+    format!("The arguments could not be read: {why}. Call the tool again with one JSON object.")
 }
 
-pub(super) fn parse(text: &str) -> Result<Map<String, Value>, BadArguments> {
+/// An error is a sentence for the model.
+pub(super) fn parse(text: &str) -> Result<Map<String, Value>, String> {
     if text.len() > MAX_BYTES {
-        return Err(BadArguments::new(format!("they are longer than {MAX_BYTES} bytes")));
+        return Err(bad(format!("they are longer than {MAX_BYTES} bytes")));
     }
     nested(text, MAX_NESTED)
 }
 
-fn nested(text: &str, depth: usize) -> Result<Map<String, Value>, BadArguments> {
+fn nested(text: &str, depth: usize) -> Result<Map<String, Value>, String> {
     let text =
         unfenced(text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0'));
     if text.is_empty() {
@@ -53,10 +45,10 @@ fn nested(text: &str, depth: usize) -> Result<Map<String, Value>, BadArguments> 
         Value::Object(object) => Ok(object),
         Value::Null => Ok(Map::new()),
         Value::String(inner) if depth > 0 && looks_like_object(&inner) => nested(&inner, depth - 1),
-        Value::String(_) => Err(BadArguments::new("they are a string")),
-        Value::Array(_) => Err(BadArguments::new("they are a list")),
+        Value::String(_) => Err(bad("they are a string")),
+        Value::Array(_) => Err(bad("they are a list")),
         Value::Bool(_) | Value::Number(_) => {
-            Err(BadArguments::new(format!("they are only `{}`", excerpt(text, 0))))
+            Err(bad(format!("they are only `{}`", excerpt(text, 0))))
         }
     }
 }
@@ -96,23 +88,21 @@ fn several(text: &str) -> Option<Value> {
     only.or(empty)
 }
 
-fn repaired(text: &str, error: &serde_json::Error) -> Result<Value, BadArguments> {
+fn repaired(text: &str, error: &serde_json::Error) -> Result<Value, String> {
     let repaired = repair::repair(text).map_err(|broken| match broken {
-        repair::Broken::InString => BadArguments::new(
+        repair::Broken::InString => bad(
             "they end in the middle of a string, so they were probably cut off because the answer \
              was too long; use shorter arguments, for example several smaller edits",
         ),
-        repair::Broken::InValue => {
-            BadArguments::new("they end in the middle, so they were probably cut off")
-        }
+        repair::Broken::InValue => bad("they end in the middle, so they were probably cut off"),
         repair::Broken::Brackets => explained(text, error),
     })?;
     serde_json::from_str(&repaired).map_err(|_| explained(text, error))
 }
 
-fn explained(text: &str, error: &serde_json::Error) -> BadArguments {
+fn explained(text: &str, error: &serde_json::Error) -> String {
     let at = offset(text, error.line(), error.column());
-    BadArguments::new(format!("{error}, near `{}`", excerpt(text, at)))
+    bad(format!("{error}, near `{}`", excerpt(text, at)))
 }
 
 /// Where a line and a column are; both are counted from 1, columns in bytes.

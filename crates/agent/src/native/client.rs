@@ -52,13 +52,6 @@ pub struct Client {
     pub can: Abilities,
 }
 
-/// How a client answered a question for permission.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Permission {
-    Chosen(String),
-    Cancelled,
-}
-
 impl Client {
     pub fn new(connection: Connection, session: String, can: Abilities) -> Self {
         Self { connection, session, can }
@@ -81,16 +74,14 @@ impl Client {
         let _ = self.connection.notify("session/update", &Json::of(&params));
     }
 
-    /// Asks a person. Waits for as long as it takes; dropping the future withdraws the question.
-    pub async fn ask(&self, tool_call: Value, options: Value) -> Result<Permission, CallError> {
+    /// Asks a person, and gives the option that was chosen; none, if the question was cancelled.
+    /// Waits for as long as it takes; dropping the future withdraws the question.
+    pub async fn ask(&self, tool_call: Value, options: Value) -> Result<Option<String>, CallError> {
         let asked = json!({ "toolCall": tool_call, "options": options });
         let answer = self.call("session/request_permission", asked, None).await?;
-        Ok(match answer["outcome"]["optionId"].as_str() {
-            Some(option) if answer["outcome"]["outcome"] == "selected" => {
-                Permission::Chosen(option.to_owned())
-            }
-            _ => Permission::Cancelled,
-        })
+        let outcome = &answer["outcome"];
+        let is_selected = outcome["outcome"] == "selected";
+        Ok(outcome["optionId"].as_str().filter(|_| is_selected).map(str::to_owned))
     }
 
     pub async fn read_text(&self, path: &str) -> Result<String, CallError> {

@@ -19,9 +19,9 @@ mod variables;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bus::connection::CallError;
 use serde_json::json;
 
-use super::sandbox::Refused;
 use super::tool::{ToolContext, ToolError};
 
 pub(super) use bash::tool as bash_tool;
@@ -59,28 +59,8 @@ pub(super) enum End {
     TimedOut,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CommandError {
-    #[error("the command did not start: {0}")]
-    Spawn(#[from] bus::SpawnError),
-    #[error("the client's terminal failed: {0}")]
-    Terminal(#[from] bus::connection::CallError),
-    #[error("the client made a terminal without an id")]
-    NoTerminal,
-    #[error("the command may not be run: {0}")]
-    Denied(String),
-    #[error(transparent)]
-    Refused(#[from] Refused),
-}
-
-impl From<CommandError> for ToolError {
-    fn from(error: CommandError) -> Self {
-        Self::new(error)
-    }
-}
-
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
     let settings = &context.workspace.settings;
     let has_terminal = context.workspace.client.can.has_terminals
         && settings.commands.in_clients_terminal
@@ -90,10 +70,18 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
     }
     // A terminal of the client would have been refused.
     let deed = json!({ "kind": "execute", "command": order.line });
-    match context.workspace.client.denial(deed).await? {
-        Some(why) => Err(CommandError::Denied(why)),
+    match context.workspace.client.denial(deed).await.map_err(terminal_failed)? {
+        Some(why) => Err(denied(&why)),
         None => own::run(context, order).await,
     }
+}
+
+fn denied(why: &str) -> ToolError {
+    ToolError(format!("the command may not be run: {why}"))
+}
+
+fn terminal_failed(error: CallError) -> ToolError {
+    ToolError(format!("the client's terminal failed: {error}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Permission};
+use super::client::Client;
 use super::excerpt;
 use super::lock;
 use super::options::Mode;
@@ -58,13 +58,13 @@ impl Gate {
         }
         let answer = client.ask(tool_call.clone(), options(key)).await;
         match answer {
-            Ok(Permission::Chosen(option)) if option == ONCE => Verdict::Run,
-            Ok(Permission::Chosen(option)) if option == ALWAYS && !key.starts_with(PROTECTED) => {
+            Ok(Some(option)) if option == ONCE => Verdict::Run,
+            Ok(Some(option)) if option == ALWAYS && !key.starts_with(PROTECTED) => {
                 self.remember(key);
                 Verdict::Run
             }
-            Ok(Permission::Cancelled) => Verdict::Cancelled,
-            Ok(Permission::Chosen(_)) => Verdict::Refused(
+            Ok(None) => Verdict::Cancelled,
+            Ok(Some(_)) => Verdict::Refused(
                 "This call was rejected, by the user or by a rule. Do not try it again in the same \
                  way; ask what to do instead, or go on without it."
                     .to_owned(),

@@ -51,7 +51,7 @@ pub(super) fn tool() -> Arc<Tool> {
 
 fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, ToolError> {
     let settings = context.workspace.settings.webfetch.clone();
-    let url = read_url(&arguments.url, &settings).map_err(ToolError::new)?;
+    let url = read_url(&arguments.url, &settings)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     // Another port is another service.
     let key = match url.port() {
@@ -66,7 +66,7 @@ fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, Tool
                 "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5"
             }
         };
-        match fetch(url, accept, &settings).await.map_err(ToolError::new)? {
+        match fetch(url, accept, &settings).await? {
             Fetched::Page(page) => {
                 let limit = arguments.max_length.unwrap_or(usize::MAX).min(settings.max_chars);
                 Ok(Output::text(told(page, arguments.format, limit).await))

@@ -8,7 +8,7 @@ fn check(text: &str, expect: Value) {
 }
 
 fn refuse(text: &str, why: &str) {
-    let said = parse(text).unwrap_err().to_string();
+    let said = parse(text).unwrap_err();
     assert!(said.contains(why), "{text}: {said}");
 }
 

@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::kept::Kept;
 use super::variables::{Variables, variables};
-use super::{CommandError, End, Finished, Order};
+use super::{End, Finished, Order};
 use crate::native::lock;
 use crate::native::sandbox::Held;
-use crate::native::tool::{Content, ToolContext};
+use crate::native::tool::{Content, ToolContext, ToolError};
 use crate::native::visible;
 
 /// A command that is told to end may tidy up, but nobody waits long for it.
@@ -29,12 +29,13 @@ const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
 const READ_BYTES: usize = 16 << 10;
 
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
     let settings = &context.workspace.settings;
     let began = Instant::now();
     let argv = vec![settings.commands.shell.clone().into(), "-c".into(), order.line.into()];
-    let held =
-        settings.sandbox.hold(argv, &order.cwd, &context.workspace.roots, &settings.keeper.exe)?;
+    let roots = &context.workspace.roots;
+    let held = settings.sandbox.hold(argv, &order.cwd, roots, &settings.keeper.exe);
+    let held = held.map_err(ToolError::new)?;
     let mut argv = held.argv.iter().cloned();
     let mut launch = settings.keeper.launch(argv.next().unwrap_or_default(), order.cwd);
     launch.args = argv.collect();
@@ -46,7 +47,8 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
     launch.env.set.extend(held.variables.iter().cloned());
     let held_in = held.told.clone();
 
-    let worker = launch.spawn().await?;
+    let worker = launch.spawn().await;
+    let worker = worker.map_err(|why| ToolError(format!("the command did not start: {why}")))?;
     let handle = worker.handle.clone();
     let mut running = Running { handle: worker.handle, held: Some(held) };
     let kept = Mutex::new(Kept::new(settings.commands.max_output_bytes));

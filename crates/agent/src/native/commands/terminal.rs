@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::Kept;
 use super::variables::{Variables, variables};
-use super::{CommandError, End, Finished, Order};
+use super::{End, Finished, Order, denied, terminal_failed};
 use crate::native::client::Client;
 use crate::native::settings::CommandSettings;
-use crate::native::tool::{Content, ToolContext};
+use crate::native::tool::{Content, ToolContext, ToolError};
 
-pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, CommandError> {
+pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
     let (done, on_done) = oneshot::channel();
     let given_up = CancellationToken::new();
     let _gives_up_when_dropped = given_up.clone().drop_guard();
@@ -27,7 +27,7 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
         let _nobody_waits = done.send(finished);
     });
     // The task ends without an answer only with its runtime.
-    on_done.await.unwrap_or(Err(CommandError::NoTerminal))
+    on_done.await.unwrap_or_else(|_| Err(no_terminal()))
 }
 
 /// The whole life of a terminal.
@@ -35,7 +35,7 @@ async fn live(
     context: &ToolContext,
     order: Order,
     given_up: &CancellationToken,
-) -> Result<Finished, CommandError> {
+) -> Result<Finished, ToolError> {
     let client = &context.workspace.client;
     let settings = &context.workspace.settings.commands;
     let began = Instant::now();
@@ -46,11 +46,11 @@ async fn live(
     });
     let created = match client.terminal("create", create).await {
         Err(CallError::Refused(error)) if error.is_denied() => {
-            return Err(CommandError::Denied(error.message));
+            return Err(denied(&error.message));
         }
-        created => created?,
+        created => created.map_err(terminal_failed)?,
     };
-    let Some(id) = created["terminalId"].as_str() else { return Err(CommandError::NoTerminal) };
+    let id = created["terminalId"].as_str().ok_or_else(no_terminal)?;
     let named = || json!({ "terminalId": id });
     // The turn may be over by now, and nothing is shown after its end.
     if !given_up.is_cancelled() {
@@ -74,7 +74,7 @@ async fn live(
     }
     let output = read(client, id, settings.max_output_bytes).await;
     let _already_gone = client.terminal("release", named()).await;
-    let (end, text) = (end?, output?);
+    let (end, text) = (end.map_err(terminal_failed)?, output?);
     let took = began.elapsed();
     Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
 }
@@ -88,8 +88,9 @@ fn environment(settings: &CommandSettings) -> Value {
     all.map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
-async fn read(client: &Client, id: &str, limit: usize) -> Result<String, CommandError> {
-    let output = client.terminal("output", json!({ "terminalId": id })).await?;
+async fn read(client: &Client, id: &str, limit: usize) -> Result<String, ToolError> {
+    let output = client.terminal("output", json!({ "terminalId": id })).await;
+    let output = output.map_err(terminal_failed)?;
     let mut kept = Kept::new(limit);
     // The limit is ours to keep, whatever the client does with it; it cuts the beginning off.
     let is_cut = output["truncated"].as_bool() == Some(true);
@@ -98,6 +99,10 @@ async fn read(client: &Client, id: &str, limit: usize) -> Result<String, Command
         true => format!("[… the beginning was cut off by the client …]\n{}", kept.text()),
         false => kept.text(),
     })
+}
+
+fn no_terminal() -> ToolError {
+    ToolError::new("the client made a terminal without an id")
 }
 
 fn end_of(status: &Value) -> End {

@@ -140,7 +140,7 @@ impl Batch<'_> {
             let context = self.context(index);
             let prepared = match (tool, arguments::parse(&call.arguments)) {
                 (None, _) => Err(self.unknown(&call.name)),
-                (Some(_), Err(why)) => Err(ToolError::new(why)),
+                (Some(_), Err(why)) => Err(ToolError(why)),
                 (Some(tool), Ok(arguments)) => {
                     let arguments = Value::Object(arguments);
                     self.shown_mut(index)["rawInput"] = arguments.clone();

@@ -13,55 +13,12 @@ use reqwest::{Response, Url};
 use super::addresses::not_public;
 use crate::native::http;
 use crate::native::settings::FetchSettings;
+use crate::native::tool_call::ToolError;
 
 const MAX_REDIRECTS: usize = 5;
 /// Names with more addresses than this do not need them all.
 const MAX_ADDRESSES: usize = 16;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-
-/// Sentences for the model.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FetchError {
-    #[error("`{0}` is not a URL; give a whole one, such as https://example.org/page")]
-    NotUrl(String),
-    #[error("only http and https can be fetched, not `{0}`")]
-    Scheme(String),
-    #[error("the URL has a user name or password in it; fetch it without")]
-    Credentials,
-    #[error("the URL names no host")]
-    NoHost,
-    #[error("{host} is at {address}, which is not on the public internet ({what}); not fetched")]
-    NotPublic { host: String, address: IpAddr, what: &'static str },
-    #[error("the name {host} cannot be resolved: {source}")]
-    Unresolved { host: String, source: std::io::Error },
-    #[error("the name {0} has no address")]
-    NoAddress(String),
-    #[error("{url} redirects from https to http; not followed")]
-    Downgrade { url: String },
-    #[error("{url} redirects more than {MAX_REDIRECTS} times; not followed further")]
-    TooManyRedirects { url: String },
-    #[error("{url} redirects to something that is not a URL")]
-    BadRedirect { url: String },
-    #[error("{url} could not be fetched: {why}")]
-    Failed { url: String, why: String },
-    #[error("{url} answered from an address that was not checked; not read")]
-    OtherAddress { url: String },
-    #[error("{url} answered {status}{said}")]
-    Status { url: String, status: reqwest::StatusCode, said: String },
-    #[error("{url} is {kind}{size}, which cannot be read as text")]
-    NotText { url: String, kind: String, size: String },
-    #[error("{url} came compressed ({encoding}) though it was asked for plain")]
-    Encoded { url: String, encoding: String },
-    #[error("{url} took longer than {} s", limit.as_secs())]
-    TimedOut { url: String, limit: Duration },
-}
-
-impl FetchError {
-    fn failed(url: &Url, error: &reqwest::Error) -> Self {
-        let why = http::reasons(error).unwrap_or_else(|| error.to_string());
-        Self::Failed { url: url.to_string(), why }
-    }
-}
 
 /// What came.
 #[derive(Debug)]
@@ -82,39 +39,56 @@ pub(super) struct Page {
 }
 
 /// Reads a URL and checks all that can be checked without asking anybody.
-pub(super) fn read_url(text: &str, settings: &FetchSettings) -> Result<Url, FetchError> {
-    let url = Url::parse(text.trim()).map_err(|_| FetchError::NotUrl(text.trim().to_owned()))?;
+pub(super) fn read_url(text: &str, settings: &FetchSettings) -> Result<Url, ToolError> {
+    let text = text.trim();
+    let url = Url::parse(text).map_err(|_| {
+        ToolError(format!(
+            "`{text}` is not a URL; give a whole one, such as https://example.org/page"
+        ))
+    })?;
     check(&url, settings)?;
     Ok(url)
 }
 
-fn check(url: &Url, settings: &FetchSettings) -> Result<(), FetchError> {
+fn check(url: &Url, settings: &FetchSettings) -> Result<(), ToolError> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(FetchError::Scheme(url.scheme().to_owned()));
+        let scheme = url.scheme();
+        return Err(ToolError(format!("only http and https can be fetched, not `{scheme}`")));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(FetchError::Credentials);
+        return Err(ToolError::new("the URL has a user name or password in it; fetch it without"));
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(FetchError::NoHost)?;
+    let host = host_of(url)?;
     match literal(host) {
         Some(address) => check_address(host, address, settings),
         None => Ok(()),
     }
 }
 
+fn host_of(url: &Url) -> Result<&str, ToolError> {
+    let host = url.host_str().filter(|host| !host.is_empty());
+    host.ok_or_else(|| ToolError::new("the URL names no host"))
+}
+
+fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
+    let why = http::reasons(error).unwrap_or_else(|| error.to_string());
+    ToolError(format!("{url} could not be fetched: {why}"))
+}
+
 pub(super) async fn fetch(
     url: Url,
     accept: &str,
     settings: &FetchSettings,
-) -> Result<Fetched, FetchError> {
+) -> Result<Fetched, ToolError> {
     let asked = url.to_string();
     let getting = get(url, accept, settings);
-    tokio::time::timeout(settings.timeout, getting)
-        .await
-        .unwrap_or(Err(FetchError::TimedOut { url: asked, limit: settings.timeout }))
+    tokio::time::timeout(settings.timeout, getting).await.unwrap_or_else(|_| {
+        let limit = settings.timeout.as_secs();
+        Err(ToolError(format!("{asked} took longer than {limit} s")))
+    })
 }
 
-async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetched, FetchError> {
+async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetched, ToolError> {
     let mut url = first.clone();
     for _ in 0..=MAX_REDIRECTS {
         check(&url, settings)?;
@@ -123,7 +97,7 @@ async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetch
             return read(url, response, settings).await.map(Fetched::Page);
         };
         if url.scheme() == "https" && next.scheme() == "http" {
-            return Err(FetchError::Downgrade { url: url.into() });
+            return Err(ToolError(format!("{url} redirects from https to http; not followed")));
         }
         check(&next, settings)?;
         if !is_same_site(&first, &next) {
@@ -131,14 +105,16 @@ async fn get(first: Url, accept: &str, settings: &FetchSettings) -> Result<Fetch
         }
         url = next;
     }
-    Err(FetchError::TooManyRedirects { url: first.into() })
+    Err(ToolError(format!(
+        "{first} redirects more than {MAX_REDIRECTS} times; not followed further"
+    )))
 }
 
 /// One request, to addresses that are checked here.
-async fn ask(url: &Url, accept: &str, settings: &FetchSettings) -> Result<Response, FetchError> {
-    let host = url.host_str().ok_or(FetchError::NoHost)?;
+async fn ask(url: &Url, accept: &str, settings: &FetchSettings) -> Result<Response, ToolError> {
+    let host = host_of(url)?;
     let addresses = resolve(url, host, settings).await?;
-    let failed = |error| FetchError::failed(url, &error);
+    let failed = |error| failed(url, &error);
     let client = http::strict_builder()
         .no_proxy()
         .connect_timeout(CONNECT_WITHIN)
@@ -148,7 +124,7 @@ async fn ask(url: &Url, accept: &str, settings: &FetchSettings) -> Result<Respon
     let response = client.get(url.clone()).header(ACCEPT, accept).send().await.map_err(failed)?;
     match response.remote_addr() {
         Some(address) if !addresses.iter().any(|known| known.ip() == address.ip()) => {
-            Err(FetchError::OtherAddress { url: url.to_string() })
+            Err(ToolError(format!("{url} answered from an address that was not checked; not read")))
         }
         _ => Ok(response),
     }
@@ -158,18 +134,18 @@ async fn resolve(
     url: &Url,
     host: &str,
     settings: &FetchSettings,
-) -> Result<Vec<SocketAddr>, FetchError> {
+) -> Result<Vec<SocketAddr>, ToolError> {
     let port = url.port_or_known_default().unwrap_or(80);
     let addresses: Vec<SocketAddr> = match literal(host) {
         Some(address) => vec![SocketAddr::new(address, port)],
         None => tokio::net::lookup_host((host, port))
             .await
-            .map_err(|source| FetchError::Unresolved { host: host.to_owned(), source })?
+            .map_err(|why| ToolError(format!("the name {host} cannot be resolved: {why}")))?
             .take(MAX_ADDRESSES)
             .collect(),
     };
     if addresses.is_empty() {
-        return Err(FetchError::NoAddress(host.to_owned()));
+        return Err(ToolError(format!("the name {host} has no address")));
     }
     // One inside is enough to refuse: a name with both kinds is made to get past a check.
     for address in &addresses {
@@ -178,13 +154,13 @@ async fn resolve(
     Ok(addresses)
 }
 
-fn check_address(host: &str, address: IpAddr, settings: &FetchSettings) -> Result<(), FetchError> {
+fn check_address(host: &str, address: IpAddr, settings: &FetchSettings) -> Result<(), ToolError> {
     let is_allowed = settings.allow_private
         || settings.private_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
     match not_public(address) {
-        Some(what) if !is_allowed => {
-            Err(FetchError::NotPublic { host: host.to_owned(), address, what })
-        }
+        Some(what) if !is_allowed => Err(ToolError(format!(
+            "{host} is at {address}, which is not on the public internet ({what}); not fetched"
+        ))),
         _ => Ok(()),
     }
 }
@@ -194,13 +170,14 @@ fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-fn redirection(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
+fn redirection(url: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     if !response.status().is_redirection() {
         return Ok(None);
     }
     let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
     let next = location.to_str().ok().and_then(|location| url.join(location).ok());
-    next.map(Some).ok_or(FetchError::BadRedirect { url: url.to_string() })
+    let bad = || ToolError(format!("{url} redirects to something that is not a URL"));
+    next.map(Some).ok_or_else(bad)
 }
 
 /// Whoever allowed the one has allowed the other.
@@ -218,23 +195,25 @@ async fn read(
     url: Url,
     mut response: Response,
     settings: &FetchSettings,
-) -> Result<Page, FetchError> {
+) -> Result<Page, ToolError> {
     let (kind, charset) = content_type(response.headers());
     let status = response.status();
     let size = response.content_length();
     if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
         && encoding != "identity"
     {
-        let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-        return Err(FetchError::Encoded { url: url.into(), encoding });
+        let encoding = String::from_utf8_lossy(encoding.as_bytes());
+        return Err(ToolError(format!(
+            "{url} came compressed ({encoding}) though it was asked for plain"
+        )));
     }
     if !is_text(&kind) && status.is_success() {
         let size = size.map(|n| format!(" of {n} bytes")).unwrap_or_default();
-        return Err(FetchError::NotText { url: url.into(), kind, size });
+        return Err(ToolError(format!("{url} is {kind}{size}, which cannot be read as text")));
     }
     let mut bytes = Vec::new();
     let is_whole = http::read(&mut response, settings.max_bytes, &mut bytes).await;
-    let is_cut = !is_whole.map_err(|error| FetchError::failed(&url, &error))?;
+    let is_cut = !is_whole.map_err(|error| failed(&url, &error))?;
     let text = decode(&bytes, charset.as_deref());
     if !status.is_success() {
         let said: String = match is_text(&kind) && !is_html(&kind) {
@@ -242,7 +221,7 @@ async fn read(
             false => String::new(),
         };
         let said = if said.trim().is_empty() { String::new() } else { format!(": {said}") };
-        return Err(FetchError::Status { url: url.into(), status, said });
+        return Err(ToolError(format!("{url} answered {status}{said}")));
     }
     Ok(Page { url, kind, text, is_cut })
 }
