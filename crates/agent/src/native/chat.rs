@@ -60,6 +60,14 @@ pub fn in_words(parts: &[Part]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
+/// Adds words of the user's. Some endpoints refuse two messages of theirs in a row.
+pub fn push_user(messages: &mut Vec<Message>, mut more: Vec<Part>) {
+    match messages.last_mut() {
+        Some(Message::User { parts }) => parts.append(&mut more),
+        _ => messages.push(Message::User { parts: more }),
+    }
+}
+
 /// A model wants a tool to be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {

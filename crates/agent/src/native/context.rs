@@ -9,7 +9,7 @@ mod pieces;
 
 use std::collections::{HashMap, HashSet};
 
-use super::chat::{Message, Part, ToolCall, ToolSpec};
+use super::chat::{Message, Part, ToolCall, ToolSpec, push_user};
 use super::journal::{Entry, Item, Shape};
 pub(super) use overlay::{Covering, Overlay};
 pub(super) use pieces::{Piece, Role, pieces, pieces_of_all};
@@ -116,8 +116,8 @@ impl Told<'_> {
             return;
         }
         match self.overlay.shape(seq) {
-            Shape::Whole => self.push_user(parts),
-            Shape::Replaced { text } => self.push_user(vec![Part::text(text)]),
+            Shape::Whole => push_user(&mut self.messages, parts),
+            Shape::Replaced { text } => push_user(&mut self.messages, vec![Part::text(text)]),
             Shape::Hidden => self.left_out(),
         }
     }
@@ -168,17 +168,9 @@ impl Told<'_> {
         let Some(covering) = self.overlay.covering(seq) else { return false };
         if self.covers.insert(covering.name.clone()) {
             let note = covering.told();
-            self.push_user(vec![Part::text(note)]);
+            push_user(&mut self.messages, vec![Part::text(note)]);
         }
         true
-    }
-
-    /// Some endpoints refuse two in a row, as they are left by a request that failed.
-    fn push_user(&mut self, mut more: Vec<Part>) {
-        match self.messages.last_mut() {
-            Some(Message::User { parts }) => parts.append(&mut more),
-            _ => self.messages.push(Message::User { parts: more }),
-        }
     }
 
     /// Some endpoints refuse two answers in a row, or one before anybody has spoken: where the
@@ -187,7 +179,7 @@ impl Told<'_> {
         match self.messages.last() {
             Some(Message::User { .. } | Message::Tool { .. }) => {}
             Some(Message::Assistant { .. } | Message::System { .. }) | None => {
-                self.push_user(vec![Part::text(HIDDEN_PROMPT)]);
+                push_user(&mut self.messages, vec![Part::text(HIDDEN_PROMPT)]);
             }
         }
     }

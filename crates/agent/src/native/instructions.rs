@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use roots::{Forbidden, Owners};
 
@@ -43,7 +43,7 @@ user's language.";
 const PLANNING: &str = "The session is in plan mode: look, think and make a plan. Do not change \
 anything, run commands or fetch pages. End with the plan.";
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Instructions {
     pub cwd: PathBuf,
     /// Other directories that the session may use.
@@ -57,12 +57,8 @@ pub(super) struct Instructions {
     /// Not read, wherever a link to it is.
     pub forbidden: Forbidden,
     /// Not read, because a rule of the client says so.
-    pub denied: Denied,
+    pub denied: Mutex<BTreeSet<PathBuf>>,
 }
-
-/// Files that the client has denied.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Denied(Arc<Mutex<BTreeSet<PathBuf>>>);
 
 impl Instructions {
     /// Read anew with every request: the files may have changed.
@@ -76,7 +72,7 @@ impl Instructions {
         parts.extend(self.session_prompt.clone());
         let own = self.user_file.iter().cloned().map(|path| (path.clone(), path));
         let of_project = self.of_project();
-        let denied = lock(&self.denied.0);
+        let denied = lock(&self.denied);
         let of_project = of_project.into_iter().filter(|(_, real)| !denied.contains(real));
         for (path, real) in own.chain(of_project) {
             if let Some(text) = read(&real) {
@@ -94,7 +90,7 @@ impl Instructions {
                 denied.insert(real);
             }
         }
-        *lock(&self.denied.0) = denied;
+        *lock(&self.denied) = denied;
     }
 
     fn surroundings(&self) -> String {

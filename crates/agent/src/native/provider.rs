@@ -190,7 +190,7 @@ impl Provider {
 
     /// Begins an answer; nothing is sent before it is polled.
     pub fn chat(&self, request: Request) -> Answer {
-        Answer::new(self.clone(), request)
+        answer::begin(self.clone(), request)
     }
 
     fn client(&self) -> Result<&reqwest::Client, Failure> {

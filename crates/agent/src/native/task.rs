@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::chat::{Message, Part};
+use super::chat::{Message, Part, push_user};
 use super::context;
 use super::context_tools::verify;
 use super::excerpt;
@@ -100,11 +100,7 @@ impl SubAgent {
 
     /// Its last words on the matter.
     pub(super) async fn work_on(&mut self, prompt: String) -> Result<String, ToolError> {
-        let part = Part::text(prompt);
-        match self.talk.messages.last_mut() {
-            Some(Message::User { parts }) => parts.push(part),
-            _ => self.talk.messages.push(Message::User { parts: vec![part] }),
-        }
+        push_user(&mut self.talk.messages, vec![Part::text(prompt)]);
         let n_before = self.talk.messages.len();
         let turn = Turn { session: &self.session, tools: &self.tools, cancel: &self.cancel };
         let ended = turn.run(&mut self.talk).await;

@@ -18,13 +18,7 @@ use super::visible;
 const MAX_TODOS: usize = 100;
 const MAX_CONTENT_CHARS: usize = 500;
 
-/// One value per session: it holds the list.
-#[derive(Debug, Default)]
-pub(super) struct Todo {
-    list: List,
-}
-
-type List = Arc<Mutex<Vec<Entry>>>;
+pub(super) type List = Arc<Mutex<Vec<Entry>>>;
 
 /// One step, in ACP's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +54,6 @@ struct Arguments {
     todos: Option<Vec<Entry>>,
 }
 
-impl Todo {
-    /// Puts a list back that was kept elsewhere, without telling anybody.
-    pub(super) fn restore(&self, list: Vec<Entry>) {
-        *lock(&self.list) = list;
-    }
-}
-
 /// The list that a call put in place, of the call as clients saw it last.
 pub(super) fn list_of(shown: &Value) -> Option<Vec<Entry>> {
     let is_one = shown["name"] == "todo" && shown["status"] == "completed";
@@ -79,23 +66,20 @@ pub(super) fn plan_of(shown: &Value) -> Option<Value> {
     Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
 }
 
-impl Todo {
-    pub(super) fn tool(&self) -> Arc<Tool> {
-        let description = "Keeps the list of steps of the current task, which the user sees. Send \
-            the whole list each time; without `todos` the list is returned as it is. Use it for \
-            tasks of several steps, keep one step in_progress, and mark a step completed as soon \
-            as it is.";
-        let entry = arguments::schema([
-            string("content", "What to do").required(),
-            word("status", &["pending", "in_progress", "completed"], "").required(),
-            word("priority", &["high", "medium", "low"], ""),
-        ]);
-        let todos = any("todos", json!({ "type": "array", "items": entry }));
-        let list = Arc::clone(&self.list);
-        let prepare =
-            move |asked, context: &ToolContext| prepare(asked, Arc::clone(&list), context);
-        Tool::at_once("todo", Kind::Think, description, [todos], prepare)
-    }
+/// One for each session, whose list begins as it was left.
+pub(super) fn tool(list: List) -> Arc<Tool> {
+    let description = "Keeps the list of steps of the current task, which the user sees. Send \
+        the whole list each time; without `todos` the list is returned as it is. Use it for \
+        tasks of several steps, keep one step in_progress, and mark a step completed as soon \
+        as it is.";
+    let entry = arguments::schema([
+        string("content", "What to do").required(),
+        word("status", &["pending", "in_progress", "completed"], "").required(),
+        word("priority", &["high", "medium", "low"], ""),
+    ]);
+    let todos = any("todos", json!({ "type": "array", "items": entry }));
+    let prepare = move |asked, context: &ToolContext| prepare(asked, Arc::clone(&list), context);
+    Tool::at_once("todo", Kind::Think, description, [todos], prepare)
 }
 
 fn prepare(asked: Arguments, list: List, context: &ToolContext) -> Result<Prepared, ToolError> {

@@ -8,6 +8,7 @@
 
 mod calls;
 
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -8,6 +8,8 @@
 pub(crate) use wire::text::{fenced, sanitize_asked as asked};
 use wire::text::{last_screen, sanitize};
 
+use super::excerpt;
+
 /// A title is one line in a list.
 const TITLE_CHARS: usize = 200;
 
@@ -19,16 +21,14 @@ pub(crate) fn one_line(text: &str) -> String {
 /// As [`one_line`]; of a long text both ends and how long all of it is.
 pub(crate) fn title(text: &str) -> String {
     let line = one_line(text);
-    let n = line.chars().count();
-    if n <= TITLE_CHARS {
+    if line.chars().count() <= TITLE_CHARS {
         return line;
     }
     // Of what will run, not of how it is shown.
     let n_real = text.trim().chars().count();
     let half = TITLE_CHARS / 2;
-    let head: String = line.chars().take(half).collect();
-    let tail: String = line.chars().skip(n - half).collect();
-    format!("{head} … {tail} ({n_real} characters)")
+    let ends = excerpt::ends(&line, (half, half), |_| " … ".to_owned());
+    format!("{ends} ({n_real} characters)")
 }
 
 /// What a command printed, as its last screen would show it: without colours and what a

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agent::native::chat::{Delta, Finish};
 use agent::native::endpoint::Endpoint;
 use agent::native::provider::{Failure, Provider};
+use futures_util::StreamExt as _;
 use serde_json::json;
 use testkit::model_server::{Answer, ModelServer, raw, status, text};
 

@@ -10,6 +10,7 @@ use agent::native::endpoint::{Endpoint, Kind};
 use agent::native::provider::{Failure, Provider};
 use agent::native::providers::Providers;
 use agent::native::secret::Secret;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use testkit::model_server::{ModelServer, calls, status, text, thought};
 

@@ -34,76 +34,46 @@ struct Known {
     options: &'static str,
 }
 
+impl Known {
+    const fn new(program: &'static str, subcommands: &'static str, options: &'static str) -> Self {
+        Self { program, subcommands, takes_words: false, options }
+    }
+
+    const fn with_words(self) -> Self {
+        Self { takes_words: true, ..self }
+    }
+}
+
 const KNOWN: [Known; 13] = [
-    Known {
-        program: "cargo",
-        subcommands: "test|build|check|clippy|fmt|doc|bench|tree",
-        takes_words: true,
-        options: "-- --all --all-features --all-targets --bin --bins --check --doc --example \
+    Known::new(
+        "cargo",
+        "test|build|check|clippy|fmt|doc|bench|tree",
+        "-- --all --all-features --all-targets --bin --bins --check --doc --example \
             --examples --features --frozen --ignored --lib --locked --no-default-features \
             --no-deps --no-fail-fast --no-run --nocapture --offline --package --quiet \
             --release --test --tests --test-threads --verbose --workspace -p -q -v",
-    },
-    Known {
-        program: "git",
-        subcommands: "status|diff|log|show|blame|add|ls-files|rev-parse",
-        takes_words: true,
-        options: "-- --abbrev-ref --all --branch --cached --decorate --graph --name-only \
+    )
+    .with_words(),
+    Known::new(
+        "git",
+        "status|diff|log|show|blame|add|ls-files|rev-parse",
+        "-- --abbrev-ref --all --branch --cached --decorate --graph --name-only \
             --name-status --no-color --no-pager --numstat --oneline --patch --porcelain \
             --short --show-toplevel --staged --stat -1 -5 -10 -20 -A -b -n -p -s -u",
-    },
-    Known {
-        program: "go",
-        subcommands: "test|build|vet|fmt",
-        takes_words: true,
-        options: "-count -race -run -short -v",
-    },
-    Known { program: "npm", subcommands: "test|run *", takes_words: false, options: "--silent -s" },
-    Known {
-        program: "pnpm",
-        subcommands: "test|run *",
-        takes_words: false,
-        options: "--silent -s",
-    },
-    Known {
-        program: "yarn",
-        subcommands: "test|run *",
-        takes_words: false,
-        options: "--silent -s",
-    },
-    Known { program: "bun", subcommands: "test|run *", takes_words: false, options: "" },
-    Known {
-        program: "deno",
-        subcommands: "test|check|lint|fmt",
-        // A word may be an address, whose program it would run.
-        takes_words: false,
-        options: "--quiet -q",
-    },
-    Known { program: "make", subcommands: "*", takes_words: false, options: "-s --silent -k -j" },
-    Known {
-        program: "dotnet",
-        subcommands: "test|build",
-        takes_words: false,
-        options: "--no-restore --no-build",
-    },
-    Known {
-        program: "mvn",
-        subcommands: "test|compile|verify|package",
-        takes_words: false,
-        options: "-q -o",
-    },
-    Known {
-        program: "gradle",
-        subcommands: "test|build|check",
-        takes_words: false,
-        options: "-q --offline",
-    },
-    Known {
-        program: "mix",
-        subcommands: "test|compile|format",
-        takes_words: true,
-        options: "--trace",
-    },
+    )
+    .with_words(),
+    Known::new("go", "test|build|vet|fmt", "-count -race -run -short -v").with_words(),
+    Known::new("npm", "test|run *", "--silent -s"),
+    Known::new("pnpm", "test|run *", "--silent -s"),
+    Known::new("yarn", "test|run *", "--silent -s"),
+    Known::new("bun", "test|run *", ""),
+    // A further word may be an address, whose program it would run.
+    Known::new("deno", "test|check|lint|fmt", "--quiet -q"),
+    Known::new("make", "*", "-s --silent -k -j"),
+    Known::new("dotnet", "test|build", "--no-restore --no-build"),
+    Known::new("mvn", "test|compile|verify|package", "-q -o"),
+    Known::new("gradle", "test|build|check", "-q --offline"),
+    Known::new("mix", "test|compile|format", "--trace").with_words(),
 ];
 
 fn short_name(line: &str) -> Option<String> {

@@ -3,9 +3,10 @@
 //! In: what it is to do and the material. Out: its words, or a value that was checked. An
 //! answer that does not fit is asked for once more, with what was wrong.
 
+use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
-use crate::native::chat::{Delta, Message, Part, Request};
+use crate::native::chat::{Delta, Message, Part, Request, push_user};
 use crate::native::session::Session;
 use crate::native::tool::ToolError;
 
@@ -18,11 +19,7 @@ pub(super) async fn ask(
     system: &str,
     prompt: String,
 ) -> Result<String, ToolError> {
-    let messages = vec![
-        Message::System { text: system.to_owned() },
-        Message::User { parts: vec![Part::text(prompt)] },
-    ];
-    answer(session, messages).await
+    answer(session, opening(system, prompt)).await
 }
 
 /// Asks for one JSON object and nothing else; `check` says what is wrong with it.
@@ -32,10 +29,7 @@ pub(super) async fn ask_json<T: DeserializeOwned>(
     prompt: String,
     check: impl Fn(&T) -> Result<(), String> + Send + Sync,
 ) -> Result<T, ToolError> {
-    let mut messages = vec![
-        Message::System { text: system.to_owned() },
-        Message::User { parts: vec![Part::text(prompt)] },
-    ];
+    let mut messages = opening(system, prompt);
     let mut wrong = String::new();
     for _ in 0..MAX_TRIES {
         let said = answer(session, messages.clone()).await?;
@@ -50,11 +44,16 @@ pub(super) async fn ask_json<T: DeserializeOwned>(
         messages.push(Message::Assistant { text, thought, calls });
         let again =
             format!("This does not fit: {wrong}. Answer again, with the JSON object alone.");
-        messages.push(Message::User { parts: vec![Part::text(again)] });
+        push_user(&mut messages, vec![Part::text(again)]);
     }
     Err(ToolError(format!(
         "The model was asked {MAX_TRIES} times and its answer does not fit: {wrong}."
     )))
+}
+
+fn opening(system: &str, prompt: String) -> Vec<Message> {
+    let system = Message::System { text: system.to_owned() };
+    vec![system, Message::User { parts: vec![Part::text(prompt)] }]
 }
 
 async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, ToolError> {

@@ -34,7 +34,7 @@ impl Project {
             session_prompt: None,
             user_file: None,
             forbidden: Forbidden::default(),
-            denied: Denied::default(),
+            denied: Mutex::default(),
         }
     }
 }
@@ -178,6 +178,6 @@ fn a_link_to_what_is_closed_is_not_read() {
     let text = instructions.text(Mode::Ask, true);
     assert!(!text.contains("a key") && text.contains("another key"), "{text}");
     let denied = project.path("repo/a/.env").canonicalize().unwrap();
-    lock(&instructions.denied.0).insert(denied);
+    lock(&instructions.denied).insert(denied);
     assert!(!instructions.text(Mode::Ask, true).contains("another key"));
 }

@@ -12,7 +12,7 @@ use crate::native::client::Client;
 use crate::native::commands;
 use crate::native::file_tools;
 use crate::native::gate::Gate;
-use crate::native::instructions::{Denied, Instructions};
+use crate::native::instructions::Instructions;
 use crate::native::journal::{Entry, Item, Journal};
 use crate::native::lock;
 use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
@@ -20,7 +20,7 @@ use crate::native::options::Options;
 use crate::native::replay;
 use crate::native::session::bill::Bill;
 use crate::native::session::{RunningTurn, Session, Told};
-use crate::native::todo::{self, Todo};
+use crate::native::todo;
 use crate::native::tool::{Tool, Workspace};
 use crate::native::webfetch;
 
@@ -185,7 +185,7 @@ impl Process {
             session_prompt: system_prompt,
             user_file: setup.user_instructions.clone(),
             forbidden: workspace.settings.forbidden.clone(),
-            denied: Denied::default(),
+            denied: Mutex::default(),
         };
         let chosen = entries.iter().rev().find_map(|entry| match &*entry.item {
             Item::Options { options } => Some(options.clone()),
@@ -221,15 +221,12 @@ impl Process {
 
 /// The tools of a session, with the plan as it was left.
 fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
-    let todo = Todo::default();
     let list = entries.iter().rev().find_map(|entry| match &*entry.item {
         Item::Called { shown, .. } => todo::list_of(shown),
         _ => None,
     });
-    todo.restore(list.unwrap_or_default());
-    let mut tools = file_tools::all();
-    tools.extend([commands::bash_tool(), webfetch::tool(), todo.tool()]);
-    tools
+    let todo = todo::tool(Arc::new(Mutex::new(list.unwrap_or_default())));
+    file_tools::all().into_iter().chain([commands::bash_tool(), webfetch::tool(), todo]).collect()
 }
 
 /// Items speak of each other by place, and places differ.

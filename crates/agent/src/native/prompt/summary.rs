@@ -3,9 +3,10 @@
 //! Always true: what stands for a whole session is a whole answer. A conversation that is too
 //! much for the endpoint is summarised with its long parts cut in the middle.
 
+use futures_util::StreamExt as _;
 use wire::Category;
 
-use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage};
+use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage, push_user};
 use crate::native::excerpt;
 use crate::native::models::Chosen;
 use crate::native::provider::Failure;
@@ -48,10 +49,7 @@ async fn ask(
     is_in_words: bool,
     usage: &mut Usage,
 ) -> Result<String, Failure> {
-    match messages.last_mut() {
-        Some(Message::User { parts }) => parts.push(Part::text(ASK)),
-        _ => messages.push(Message::User { parts: vec![Part::text(ASK)] }),
-    }
+    push_user(&mut messages, vec![Part::text(ASK)]);
     let model = chosen.model.clone();
     let request = Request { model, messages, is_in_words, ..Request::default() };
     let mut answer = chosen.provider.chat(request);

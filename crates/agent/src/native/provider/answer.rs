@@ -1,14 +1,12 @@
 //! One answer, from its request to its end.
 //!
 //! A state machine that owns its connection: it sends, reads, waits and sends again, and gives
-//! out pieces as they come. Dropping a future of [`Answer::next`] loses nothing; dropping the
-//! answer closes the connection.
+//! out pieces as they come.
 //!
 //! Always true: after a piece of the answer was given out nothing is sent again; an answer
 //! that was not whole ends with a [`Failure`], never as if it were.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, StreamExt as _, unfold};
@@ -35,29 +33,14 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 const MAX_ERROR_BYTES: usize = 64 << 10;
 const ERROR_WITHIN: Duration = Duration::from_secs(5);
 
-/// An answer on its way. Dropping it closes the connection.
-pub struct Answer {
-    pieces: BoxStream<'static, Result<Delta, Failure>>,
-}
+/// An answer on its way, piece by piece. Dropping it closes the connection; dropping the future of
+/// its next piece loses nothing.
+pub type Answer = BoxStream<'static, Result<Delta, Failure>>;
 
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer").finish_non_exhaustive()
-    }
-}
-
-impl Answer {
-    pub(super) fn new(provider: Provider, request: Request) -> Self {
-        let way = Way::new(provider, request);
-        // The future that waits belongs to the stream, so that who stops polling can come back.
-        let pieces = unfold(way, |mut way| async move { Some((way.next().await?, way)) });
-        Self { pieces: pieces.boxed() }
-    }
-
-    /// The next piece, `None` at the end. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Result<Delta, Failure>> {
-        self.pieces.next().await
-    }
+pub(super) fn begin(provider: Provider, request: Request) -> Answer {
+    let way = Way::new(provider, request);
+    // The future that waits belongs to the stream, so that who stops polling can come back.
+    unfold(way, |mut way| async move { Some((way.next().await?, way)) }).boxed()
 }
 
 /// The way of an answer.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use wire::Category;
 
 use crate::native::endpoint::{Endpoint, shown};
+use crate::native::excerpt;
 
 /// As much of a provider's explanation as a person reads.
 const MAX_EXPLANATION_CHARS: usize = 600;
@@ -254,10 +255,7 @@ pub(super) fn on_one_line(text: &str) -> String {
             break;
         }
     }
-    match out.char_indices().nth(MAX_EXPLANATION_CHARS) {
-        Some((end, _)) => format!("{}…", out.get(..end).unwrap_or_default()),
-        None => out,
-    }
+    excerpt::head(&out, MAX_EXPLANATION_CHARS)
 }
 
 /// An error with what is behind it, on one line.

@@ -18,7 +18,7 @@ use crate::native::cost::Price;
 use crate::native::endpoint::ModelSettings;
 use crate::native::file_tools;
 use crate::native::gate::Gate;
-use crate::native::instructions::{Denied, Instructions};
+use crate::native::instructions::Instructions;
 use crate::native::journal::{Entry, Item, Journal};
 use crate::native::lenient::Wait;
 use crate::native::mcp::{self, Servers};
@@ -108,7 +108,7 @@ impl Play {
                 session_prompt: None,
                 user_file: None,
                 forbidden: Forbidden::default(),
-                denied: Denied::default(),
+                denied: Mutex::default(),
             },
             limits: cast.limits,
             options: Mutex::new(Options {

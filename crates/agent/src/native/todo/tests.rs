@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Priority, Status, Todo};
+use super::{List, Priority, Status, tool};
 use crate::native::client::Abilities;
 use crate::native::lock;
 use crate::native::testing::rehearsal::{Rehearsal, until, work};
@@ -11,13 +11,14 @@ use crate::native::tool::Need;
 #[tokio::test]
 async fn the_list_becomes_the_clients_plan() {
     let stage = Rehearsal::new(Abilities::default(), |_| {});
-    let todo = Todo::default();
+    let list = List::default();
+    let todo = tool(list.clone());
     let todos = json!([
         { "content": "look", "status": "completed", "priority": "high" },
         { "content": "change", "status": "in_progress" },
         { "content": "test", "id": "3", "priority": "low" },
     ]);
-    let prepared = todo.tool().prepare(json!({ "todos": todos }), &stage.context).await.unwrap();
+    let prepared = todo.prepare(json!({ "todos": todos }), &stage.context).await.unwrap();
     assert_eq!(prepared.need, Need::Nothing);
     assert_eq!(prepared.shown.title, "Plan (1/3): change");
     let told = work(prepared).await;
@@ -29,18 +30,19 @@ async fn the_list_becomes_the_clients_plan() {
         { "content": "test", "priority": "low", "status": "pending" },
     ]});
     assert_eq!(stage.client.updates(), [expected]);
-    assert_eq!(lock(&todo.list)[1].priority, Priority::Medium);
-    assert_eq!(lock(&todo.list)[2].status, Status::Pending);
-    let told = work(todo.tool().prepare(json!({}), &stage.context).await.unwrap()).await;
+    assert_eq!(lock(&list)[1].priority, Priority::Medium);
+    assert_eq!(lock(&list)[2].status, Status::Pending);
+    let told = work(todo.prepare(json!({}), &stage.context).await.unwrap()).await;
     assert!(told.contains("[>] change"), "{told}");
 }
 
 #[tokio::test]
 async fn a_bad_list_is_refused_and_the_old_one_stays() {
     let stage = Rehearsal::new(Abilities::default(), |_| {});
-    let todo = Todo::default();
+    let list = List::default();
+    let todo = tool(list.clone());
     let good = json!({ "todos": [{ "content": "keep", "status": "pending" }] });
-    work(todo.tool().prepare(good, &stage.context).await.unwrap()).await;
+    work(todo.prepare(good, &stage.context).await.unwrap()).await;
     let many: Vec<_> = (0..101).map(|n| json!({ "content": format!("{n}") })).collect();
     let bad = [
         json!({ "todos": [{ "content": " ", "status": "pending" }] }),
@@ -51,11 +53,8 @@ async fn a_bad_list_is_refused_and_the_old_one_stays() {
         json!({ "todos": "x" }),
     ];
     for arguments in bad {
-        assert!(
-            todo.tool().prepare(arguments.clone(), &stage.context).await.is_err(),
-            "{arguments}"
-        );
+        assert!(todo.prepare(arguments.clone(), &stage.context).await.is_err(), "{arguments}");
     }
-    assert_eq!(lock(&todo.list).len(), 1);
-    assert_eq!(lock(&todo.list)[0].content, "keep");
+    assert_eq!(lock(&list).len(), 1);
+    assert_eq!(lock(&list)[0].content, "keep");
 }
