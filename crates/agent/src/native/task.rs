@@ -148,11 +148,6 @@ impl Aside {
         });
         words.unwrap_or_default()
     }
-
-    fn show_progress(&self) {
-        let tail = excerpt::tail(&self.said, PROGRESS_CHARS);
-        self.context.show(&[Content::Text(tail.to_owned())], &[]);
-    }
 }
 
 impl Talk for Aside {
@@ -160,95 +155,73 @@ impl Talk for Aside {
         self.messages.clone()
     }
 
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a> {
-        Box::pin(async move {
-            if voice == Voice::Aloud {
-                self.said.push_str(text);
-                // A line at a time is enough for whoever watches.
-                if text.contains('\n') {
-                    self.show_progress();
-                }
+    async fn say(&mut self, voice: Voice, text: &str) -> Telling {
+        if voice == Voice::Aloud {
+            self.said.push_str(text);
+            // A line at a time is enough for whoever watches.
+            if text.contains('\n') {
+                let tail = excerpt::tail(&self.said, PROGRESS_CHARS);
+                self.context.show(&[Content::Text(tail.to_owned())], &[]);
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
-    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
-        Box::pin(async move {
-            tracing::info!("{text}");
-            Ok(())
-        })
+    async fn remark(&mut self, text: &str) -> Telling {
+        tracing::info!("{text}");
+        Ok(())
     }
 
-    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
-        Box::pin(async move {
-            self.session.warn(text, "").await;
-            Ok(())
-        })
+    async fn warn(&mut self, text: &str) -> Telling {
+        self.session.warn(text, "").await;
+        Ok(())
     }
 
-    fn answered(&mut self, said: Said) -> Telling<'_, u64> {
-        Box::pin(async move {
-            self.said.clear();
-            if let Some(usage) = said.usage {
-                self.session.spend_aside(usage).await?;
-            }
-            if said.is_whole {
-                let Said { text, thought, calls, .. } = said;
-                self.messages.push(Message::Assistant { text, thought, calls });
-            }
-            self.n_answers += 1;
-            Ok(self.n_answers - 1)
-        })
+    async fn answered(&mut self, said: Said) -> Telling<u64> {
+        self.said.clear();
+        if let Some(usage) = said.usage {
+            self.session.spend_aside(usage).await?;
+        }
+        if said.is_whole {
+            let Said { text, thought, calls, .. } = said;
+            self.messages.push(Message::Assistant { text, thought, calls });
+        }
+        self.n_answers += 1;
+        Ok(self.n_answers - 1)
     }
 
-    fn show(&mut self, mut update: Value) -> Telling<'_> {
+    async fn show(&mut self, mut update: Value) -> Telling {
         // Clients show what a sub-agent does as a part of the call that it works for.
         if update["toolCallId"].is_string() {
             update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.context.call);
         }
-        Box::pin(async move { self.session.tell(update).await })
+        self.session.tell(update).await
     }
 
-    fn called(
-        &mut self,
-        _answer: u64,
-        index: usize,
-        _shown: Value,
-        parts: Vec<Part>,
-    ) -> Telling<'_> {
-        Box::pin(async move {
-            let calls = self.messages.iter().rev().find_map(|message| match message {
-                Message::Assistant { calls, .. } => Some(calls),
-                _ => None,
-            });
-            let Some(call) = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone())
-            else {
-                return Ok(());
-            };
-            self.messages.push(Message::Tool { call, parts });
-            Ok(())
-        })
+    async fn called(&mut self, _: u64, index: usize, _: Value, parts: Vec<Part>) -> Telling {
+        let calls = self.messages.iter().rev().find_map(|message| match message {
+            Message::Assistant { calls, .. } => Some(calls),
+            _ => None,
+        });
+        let call = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone());
+        self.messages.extend(call.map(|call| Message::Tool { call, parts }));
+        Ok(())
     }
 
     fn call_id(&self, answer: u64, index: usize) -> String {
         format!("{}-{answer}-{index}", self.context.call)
     }
 
-    fn make_room(&mut self, _used: u64) -> Telling<'_> {
-        Box::pin(async move {
-            let full = self.session.nearly_full().await?;
-            self.shorten_to(full);
-            Ok(())
-        })
+    async fn make_room(&mut self, _used: u64) -> Telling {
+        let full = self.session.nearly_full().await?;
+        self.shorten_to(full);
+        Ok(())
     }
 
-    fn was_too_much(&mut self) -> Telling<'_, bool> {
-        Box::pin(async move {
-            let before = context::estimate(&self.messages);
-            self.shorten_to(before / 2);
-            Ok(context::estimate(&self.messages) < before)
-        })
+    async fn was_too_much(&mut self) -> Telling<bool> {
+        let before = context::estimate(&self.messages);
+        self.shorten_to(before / 2);
+        Ok(context::estimate(&self.messages) < before)
     }
 }
 

@@ -9,7 +9,6 @@
 mod calls;
 
 use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -59,29 +58,35 @@ pub(super) struct Said {
 }
 
 /// What comes of telling somebody something.
-pub(super) type Telling<'a, T = ()> = BoxFuture<'a, Result<T, TurnError>>;
+pub(super) type Telling<T = ()> = Result<T, TurnError>;
 
 /// Who is talked with, and where what is said is kept.
 pub(super) trait Talk: Send {
     fn messages(&self) -> Vec<Message>;
 
     /// The model says something, right now.
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a>;
+    fn say(&mut self, voice: Voice, text: &str) -> impl Future<Output = Telling> + Send;
 
     /// Something that is no word of the model's: it waits, it tries again.
-    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a>;
+    fn remark(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
 
     /// Something that the user has to know, whatever else is left out.
-    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a>;
+    fn warn(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
 
     /// An answer is over; its place.
-    fn answered(&mut self, said: Said) -> Telling<'_, u64>;
+    fn answered(&mut self, said: Said) -> impl Future<Output = Telling<u64>> + Send;
 
     /// A tool call has changed.
-    fn show(&mut self, update: Value) -> Telling<'_>;
+    fn show(&mut self, update: Value) -> impl Future<Output = Telling> + Send;
 
     /// A call is over.
-    fn called(&mut self, answer: u64, index: usize, shown: Value, parts: Vec<Part>) -> Telling<'_>;
+    fn called(
+        &mut self,
+        answer: u64,
+        index: usize,
+        shown: Value,
+        parts: Vec<Part>,
+    ) -> impl Future<Output = Telling> + Send;
 
     /// What clients know the call by.
     fn call_id(&self, answer: u64, index: usize) -> String {
@@ -90,10 +95,10 @@ pub(super) trait Talk: Send {
 
     /// Makes room before the next request, if the window is nearly full. `used` is what the
     /// endpoint counted last.
-    fn make_room(&mut self, used: u64) -> Telling<'_>;
+    fn make_room(&mut self, used: u64) -> impl Future<Output = Telling> + Send;
 
     /// The endpoint says that it is too much. Whether it is less now.
-    fn was_too_much(&mut self) -> Telling<'_, bool>;
+    fn was_too_much(&mut self) -> impl Future<Output = Telling<bool>> + Send;
 }
 
 /// Unique in a session, and the same when it is told again.
@@ -108,7 +113,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    pub(super) async fn run(&self, talk: &mut dyn Talk) -> Result<Stop, TurnError> {
+    pub(super) async fn run(&self, talk: &mut impl Talk) -> Result<Stop, TurnError> {
         let mut failing = calls::Failing::default();
         let mut used = 0;
         let mut has_made_room = false;
@@ -159,7 +164,7 @@ impl Turn<'_> {
     }
 
     /// Asks the model and passes on what it says while it says it.
-    async fn ask(&self, talk: &mut dyn Talk) -> Result<Heard, TurnError> {
+    async fn ask(&self, talk: &mut impl Talk) -> Result<Heard, TurnError> {
         let chosen = self.session.chosen().await?;
         self.tell_of_tools(talk, None).await?;
         let has_tools = self.session.has_tools();
@@ -224,7 +229,11 @@ impl Turn<'_> {
     }
 
     /// Says once in a session that a model gets none of the tools that it was meant to have.
-    async fn tell_of_tools(&self, talk: &mut dyn Talk, why: Option<&str>) -> Result<(), TurnError> {
+    async fn tell_of_tools(
+        &self,
+        talk: &mut impl Talk,
+        why: Option<&str>,
+    ) -> Result<(), TurnError> {
         let Some(model) = self.session.first_without_tools() else { return Ok(()) };
         let said = why.map_or_else(String::new, |why| format!(" ({})", why.trim_end_matches('.')));
         let text = format!(
@@ -234,7 +243,7 @@ impl Turn<'_> {
         talk.warn(&text).await
     }
 
-    fn request(&self, talk: &dyn Talk, chosen: &Chosen, has_tools: bool) -> Request {
+    fn request(&self, talk: &impl Talk, chosen: &Chosen, has_tools: bool) -> Request {
         Request {
             model: chosen.model.clone(),
             messages: talk.messages(),

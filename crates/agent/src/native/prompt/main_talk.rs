@@ -91,77 +91,71 @@ impl Talk for MainTalk<'_> {
         context::messages(&system, &self.session.journal.all())
     }
 
-    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> Telling<'a> {
-        Box::pin(async move {
-            let kind = match voice {
-                Voice::Aloud => "agent_message_chunk",
-                Voice::Thought => "agent_thought_chunk",
-            };
-            self.session.tell(chunk(kind, text)).await
-        })
+    async fn say(&mut self, voice: Voice, text: &str) -> Telling {
+        let kind = match voice {
+            Voice::Aloud => "agent_message_chunk",
+            Voice::Thought => "agent_thought_chunk",
+        };
+        self.session.tell(chunk(kind, text)).await
     }
 
-    fn remark<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
-        Box::pin(async move { MainTalk::remark(self, text).await })
+    async fn remark(&mut self, text: &str) -> Telling {
+        MainTalk::remark(self, text).await
     }
 
-    fn warn<'a>(&'a mut self, text: &'a str) -> Telling<'a> {
-        Box::pin(async move {
-            self.session.warn(text, "").await;
-            Ok(())
-        })
+    async fn warn(&mut self, text: &str) -> Telling {
+        self.session.warn(text, "").await;
+        Ok(())
     }
 
-    fn answered(&mut self, said: Said) -> Telling<'_, u64> {
-        Box::pin(async move {
-            let Said { text, thought, calls, usage, is_whole } = said;
-            if let Some(usage) = usage {
-                self.usage += usage;
-            }
-            let item = Item::Answer { text, thought, calls, is_whole, usage };
-            let seq = self.session.journal.add(item).await?;
-            self.session.spent(usage.unwrap_or_default());
-            let used = usage.map(Usage::total);
-            let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
-            self.session.tell_usage(used).await?;
-            Ok(seq)
-        })
+    async fn answered(&mut self, said: Said) -> Telling<u64> {
+        let Said { text, thought, calls, usage, is_whole } = said;
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
+        let item = Item::Answer { text, thought, calls, is_whole, usage };
+        let seq = self.session.journal.add(item).await?;
+        self.session.spent(usage.unwrap_or_default());
+        let used = usage.map(Usage::total);
+        let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
+        self.session.tell_usage(used).await?;
+        Ok(seq)
     }
 
-    fn show(&mut self, update: Value) -> Telling<'_> {
-        Box::pin(async move { self.session.tell(update).await })
+    async fn show(&mut self, update: Value) -> Telling {
+        self.session.tell(update).await
     }
 
-    fn called(&mut self, answer: u64, index: usize, shown: Value, parts: Vec<Part>) -> Telling<'_> {
-        Box::pin(async move {
-            self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
-            Ok(())
-        })
+    async fn called(
+        &mut self,
+        answer: u64,
+        index: usize,
+        shown: Value,
+        parts: Vec<Part>,
+    ) -> Telling {
+        self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
+        Ok(())
     }
 
-    fn make_room(&mut self, used: u64) -> Telling<'_> {
-        Box::pin(async move {
-            // What came since is not in what the endpoint counted; nor does every endpoint count.
-            let entries = self.session.journal.all();
-            if !context::has_answers(&entries) {
-                return Ok(());
-            }
-            let counted = context::counted(&entries);
-            let of_tools = if self.session.has_tools() { self.tools_tokens } else { 0 };
-            let estimated = context::estimate(&self.messages()).saturating_add(of_tools);
-            match used.max(counted).max(estimated) < self.session.nearly_full().await? {
-                true => Ok(()),
-                false => self.compact().await,
-            }
-        })
+    async fn make_room(&mut self, used: u64) -> Telling {
+        // What came since is not in what the endpoint counted; nor does every endpoint count.
+        let entries = self.session.journal.all();
+        if !context::has_answers(&entries) {
+            return Ok(());
+        }
+        let counted = context::counted(&entries);
+        let of_tools = if self.session.has_tools() { self.tools_tokens } else { 0 };
+        let estimated = context::estimate(&self.messages()).saturating_add(of_tools);
+        match used.max(counted).max(estimated) < self.session.nearly_full().await? {
+            true => Ok(()),
+            false => self.compact().await,
+        }
     }
 
-    fn was_too_much(&mut self) -> Telling<'_, bool> {
-        Box::pin(async move {
-            if !context::has_answers(&self.session.journal.all()) {
-                return Ok(false);
-            }
-            self.compact().await.map(|()| true)
-        })
+    async fn was_too_much(&mut self) -> Telling<bool> {
+        if !context::has_answers(&self.session.journal.all()) {
+            return Ok(false);
+        }
+        self.compact().await.map(|()| true)
     }
 }

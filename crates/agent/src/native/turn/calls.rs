@@ -68,42 +68,44 @@ fn key(call: &ToolCall) -> (String, String) {
 
 type Ended = (usize, Result<Output, ToolError>);
 
-/// The calls of one answer on their way.
-struct Batch<'a> {
+/// The calls of one answer on their way. An index is always a call's.
+struct Batch<'a, T> {
     turn: &'a Turn<'a>,
-    talk: &'a mut dyn Talk,
+    talk: &'a mut T,
     failing: &'a mut Failing,
     answer: u64,
-    calls: &'a [ToolCall],
-    /// Each call as clients know it, but for what a call that runs shows of its progress.
-    shown: Vec<Value>,
-    progress: Vec<Progress>,
+    calls: Vec<Call<'a>>,
     running: FuturesUnordered<BoxFuture<'static, Ended>>,
-    is_over: Vec<bool>,
+}
+
+struct Call<'a> {
+    asked: &'a ToolCall,
+    /// As clients know it, but for what a call that runs shows of its progress.
+    shown: Value,
+    progress: Progress,
+    is_over: bool,
 }
 
 impl Turn<'_> {
     pub(super) async fn run_calls(
         &self,
-        talk: &mut dyn Talk,
+        talk: &mut impl Talk,
         answer: u64,
         calls: &[ToolCall],
         failing: &mut Failing,
     ) -> Result<Flow, TurnError> {
-        let shown = calls.iter().enumerate();
-        let shown = shown.map(|(index, call)| first_shown(talk.call_id(answer, index), call));
-        let shown = shown.collect();
-        let mut batch = Batch {
-            turn: self,
-            talk,
-            failing,
-            answer,
-            calls,
-            shown,
-            progress: calls.iter().map(|_| Progress::default()).collect(),
-            running: FuturesUnordered::new(),
-            is_over: vec![false; calls.len()],
-        };
+        let calls = calls.iter().enumerate().map(|(index, asked)| Call {
+            asked,
+            shown: json!({
+                "toolCallId": talk.call_id(answer, index), "title": asked.name, "name": asked.name,
+                "status": "pending",
+            }),
+            progress: Progress::default(),
+            is_over: false,
+        });
+        let calls = calls.collect();
+        let running = FuturesUnordered::new();
+        let mut batch = Batch { turn: self, talk, failing, answer, calls, running };
         let flow = batch.run().await?;
         if flow == Flow::Cancelled {
             // What runs is dropped, which ends it.
@@ -114,9 +116,10 @@ impl Turn<'_> {
     }
 }
 
-impl Batch<'_> {
+impl<T: Talk> Batch<'_, T> {
     async fn run(&mut self) -> Result<Flow, TurnError> {
-        for (index, call) in self.calls.iter().enumerate() {
+        for index in 0..self.calls.len() {
+            let call = self.calls[index].asked;
             if self.failing.is_hopeless(call) {
                 self.failing.n_stubborn += 1;
                 let error = ToolError(format!(
@@ -137,13 +140,17 @@ impl Batch<'_> {
             if !only_looks(kind) && self.wait_for_all().await? == Flow::Cancelled {
                 return Ok(Flow::Cancelled);
             }
-            let context = self.context(index);
+            let context = ToolContext {
+                workspace: self.turn.session.workspace.clone(),
+                call: self.talk.call_id(self.answer, index),
+                progress: self.calls[index].progress.clone(),
+            };
             let prepared = match (tool, arguments::parse(&call.arguments)) {
                 (None, _) => Err(self.unknown(&call.name)),
                 (Some(_), Err(why)) => Err(ToolError(why)),
                 (Some(tool), Ok(arguments)) => {
                     let arguments = Value::Object(arguments);
-                    self.shown_mut(index)["rawInput"] = arguments.clone();
+                    self.calls[index].shown["rawInput"] = arguments.clone();
                     tokio::select! {
                         biased;
                         () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
@@ -177,7 +184,7 @@ impl Batch<'_> {
             return Ok(Flow::Cancelled);
         }
         let session = self.turn.session;
-        let asked = self.shown_at(index);
+        let asked = self.calls[index].shown.clone();
         self.talk.show(changed(&asked)).await?;
         let passing = session.gate.pass(
             &need,
@@ -200,13 +207,12 @@ impl Batch<'_> {
                 return Ok(Flow::GoOn);
             }
         }
-        self.shown_mut(index)["status"] = json!("in_progress");
-        let id = self.shown_at(index)["toolCallId"].clone();
-        self.talk
-            .show(json!({
-                "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
-            }))
-            .await?;
+        self.calls[index].shown["status"] = json!("in_progress");
+        let update = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": asked["toolCallId"],
+            "status": "in_progress",
+        });
+        self.talk.show(update).await?;
         self.running.push(Box::pin(async move { (index, work.await) }));
         match is_asked {
             true => self.wait_for_all().await,
@@ -228,14 +234,15 @@ impl Batch<'_> {
 
     /// Shows a call for the first time.
     async fn begin(&mut self, index: usize, kind: Kind) -> Result<(), TurnError> {
-        self.shown_mut(index)["kind"] = json!(kind);
-        let mut update = self.shown_at(index);
+        let shown = &mut self.calls[index].shown;
+        shown["kind"] = json!(kind);
+        let mut update = shown.clone();
         update["sessionUpdate"] = json!("tool_call");
         self.talk.show(update).await
     }
 
     fn describe(&mut self, index: usize, prepared: &Prepared) {
-        let shown = self.shown_mut(index);
+        let shown = &mut self.calls[index].shown;
         shown["title"] = json!(visible::one_line(&prepared.shown.title));
         if let Some(kind) = prepared.shown.kind {
             shown["kind"] = json!(kind);
@@ -248,12 +255,10 @@ impl Batch<'_> {
         index: usize,
         result: Result<Output, ToolError>,
     ) -> Result<(), TurnError> {
-        if let Some(call) = self.calls.get(index) {
-            self.failing.note(call, result.is_err());
-        }
+        let Call { asked, shown, .. } = &mut self.calls[index];
+        self.failing.note(asked, result.is_err());
         let parts = match result {
             Ok(output) => {
-                let shown = self.shown_mut(index);
                 shown["status"] = json!("completed");
                 if let Some(title) = &output.title {
                     shown["title"] = json!(title);
@@ -265,7 +270,6 @@ impl Batch<'_> {
                 output.parts
             }
             Err(ToolError(why)) => {
-                let shown = self.shown_mut(index);
                 shown["status"] = json!("failed");
                 put(shown, &[Content::Text(why.clone())], &[]);
                 vec![Part::text(format!("Error: {why}"))]
@@ -275,10 +279,8 @@ impl Batch<'_> {
     }
 
     async fn close(&mut self, index: usize, parts: Vec<Part>) -> Result<(), TurnError> {
-        if let Some(is_over) = self.is_over.get_mut(index) {
-            *is_over = true;
-        }
-        let shown = self.shown_at(index);
+        self.calls[index].is_over = true;
+        let shown = self.calls[index].shown.clone();
         // First the log: what clients have seen to end has ended.
         self.talk.called(self.answer, index, shown.clone(), parts).await?;
         self.talk.show(changed(&shown)).await
@@ -287,22 +289,15 @@ impl Batch<'_> {
     /// Every call gets its end, also those that nobody came to.
     async fn close_all(&mut self) -> Result<(), TurnError> {
         for index in 0..self.calls.len() {
-            if self.is_over.get(index) == Some(&false) {
-                // What it has printed stays to be seen.
-                let content = self.progress.get(index).map(Progress::shown).unwrap_or_default();
-                let shown = self.shown_mut(index);
+            let Call { shown, progress, is_over, .. } = &mut self.calls[index];
+            if !*is_over {
                 shown["status"] = json!("failed");
-                put(shown, &content, &[]);
+                // What it has printed stays to be seen.
+                put(shown, &progress.shown(), &[]);
                 self.close(index, vec![Part::text(CANCELLED)]).await?;
             }
         }
         Ok(())
-    }
-
-    fn context(&self, index: usize) -> ToolContext {
-        let workspace = self.turn.session.workspace.clone();
-        let progress = self.progress.get(index).cloned().unwrap_or_default();
-        ToolContext { workspace, call: self.talk.call_id(self.answer, index), progress }
     }
 
     fn unknown(&self, name: &str) -> ToolError {
@@ -310,23 +305,10 @@ impl Batch<'_> {
         let names = names.join(", ");
         ToolError(format!("There is no tool `{name}`. There are: {names}."))
     }
-
-    fn shown_at(&self, index: usize) -> Value {
-        self.shown.get(index).cloned().unwrap_or_default()
-    }
-
-    fn shown_mut(&mut self, index: usize) -> &mut Value {
-        // One for each call, and an index is always a call's.
-        &mut self.shown[index]
-    }
 }
 
 fn only_looks(kind: Kind) -> bool {
     matches!(kind, Kind::Read | Kind::Search | Kind::Think)
-}
-
-fn first_shown(id: String, call: &ToolCall) -> Value {
-    json!({ "toolCallId": id, "title": call.name, "name": call.name, "status": "pending" })
 }
 
 fn changed(shown: &Value) -> Value {
