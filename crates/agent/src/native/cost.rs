@@ -54,20 +54,17 @@ impl Price {
 
 /// Of the `usage` of an answer.
 pub(super) fn of_usage(usage: &Value) -> Option<u64> {
-    if let Some(ticks) = usage.get("cost_in_usd_ticks").and_then(amount) {
+    if let Some(ticks) = amount(&usage["cost_in_usd_ticks"]) {
         return nanos(ticks / TICKS_OF_A_NANO / NANOS);
     }
-    let told = usage.get("cost").or(usage.get("estimated_cost"))?;
-    let dollars = match told {
+    let dollars = match usage.get("cost").or(usage.get("estimated_cost"))? {
         Value::Object(parts) => amount(parts.get("total_cost")?)?,
         told => amount(told)?,
     };
     // Who brings a key of their own pays its provider, and OpenRouter a fee.
-    let upstream = match usage.get("is_byok") {
-        Some(Value::Bool(true)) => usage["cost_details"].get("upstream_inference_cost"),
-        _ => None,
-    };
-    nanos(dollars + upstream.and_then(amount).unwrap_or(0.0))
+    let upstream = amount(&usage["cost_details"]["upstream_inference_cost"]);
+    let upstream = upstream.filter(|_| usage["is_byok"] == true);
+    nanos(dollars + upstream.unwrap_or(0.0))
 }
 
 /// Of the headers before an answer. A stream has no cost when it begins, and `LiteLLM` may say
@@ -79,8 +76,7 @@ pub(super) fn of_headers(headers: &HeaderMap) -> Option<u64> {
 
 /// Of an entry in a list of models: dollars per token, as `OpenRouter` has them.
 pub(super) fn of_listing(entry: &Value) -> Option<Price> {
-    let pricing = entry.get("pricing")?;
-    let per_million = |name: &str| pricing.get(name).and_then(amount).map(|price| price * 1e6);
+    let per_million = |name: &str| amount(&entry["pricing"][name]).map(|price| price * 1e6);
     let price = Price {
         input: per_million("prompt")?,
         output: per_million("completion")?,

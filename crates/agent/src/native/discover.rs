@@ -90,62 +90,37 @@ pub enum NothingFound {
     WantsKey { title: &'static str, base: String, status: u16, remedy: String },
 }
 
-/// What a port said.
-enum Said {
-    Models(Found),
-    /// It speaks, but not to somebody without a key.
-    NoKey {
-        kind: Kind,
-        base: Url,
-        status: u16,
-    },
-}
-
 /// Asks all candidates; the first of them that has a model wins.
 pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, NothingFound> {
-    let found = join_all(candidates.iter().map(|candidate| ask(*candidate))).await;
+    let asked = join_all(candidates.iter().map(|candidate| ask(*candidate, advice))).await;
     let (mut without_models, mut locked) = (None, None);
-    for said in found.into_iter().flatten() {
-        let found = match said {
-            Said::Models(found) => found,
-            Said::NoKey { kind, base, status } => {
-                let (title, base) = (kind.title(), base.to_string());
-                let remedy = match advice {
-                    Advice::Variables => format!("set OPENAI_BASE_URL={base} and OPENAI_API_KEY"),
-                    Advice::Daemon { .. } => advice.to_string(),
-                };
-                locked.get_or_insert(NothingFound::WantsKey { title, base, status, remedy });
-                continue;
+    for found in asked.into_iter().flatten() {
+        match found {
+            Ok(found) if found.models.is_empty() => {
+                without_models.get_or_insert(NothingFound::NoModels {
+                    title: found.kind.title(),
+                    base: found.base.to_string(),
+                    remedy: match found.kind {
+                        Kind::Ollama => "get one with `ollama pull qwen3`",
+                        _ => "load one there",
+                    },
+                    advice: advice.clone(),
+                });
             }
-        };
-        if found.models.is_empty() {
-            without_models.get_or_insert(found);
-        } else {
-            tracing::info!(kind = found.kind.word(), base = %found.base, "a model endpoint was found on this machine");
-            return Ok(found);
+            Ok(found) => {
+                tracing::info!(kind = found.kind.word(), base = %found.base, "a model endpoint was found on this machine");
+                return Ok(found);
+            }
+            Err(wants_key) => _ = locked.get_or_insert(wants_key),
         }
     }
-    Err(match without_models {
-        Some(found) => NothingFound::NoModels {
-            title: found.kind.title(),
-            base: found.base.to_string(),
-            remedy: match found.kind {
-                Kind::Ollama => "get one with `ollama pull qwen3`",
-                _ => "load one there",
-            },
-            advice: advice.clone(),
-        },
-        None => {
-            if let Some(locked) = locked {
-                return Err(locked);
-            }
-            let looked: Vec<_> = candidates
-                .iter()
-                .map(|candidate| format!("{} on {}", candidate.kind.title(), candidate.port))
-                .collect();
-            NothingFound::Silence { looked: looked.join(", "), advice: advice.clone() }
-        }
-    })
+    Err(without_models.or(locked).unwrap_or_else(|| {
+        let looked = candidates
+            .iter()
+            .map(|candidate| format!("{} on {}", candidate.kind.title(), candidate.port));
+        let looked = looked.collect::<Vec<_>>().join(", ");
+        NothingFound::Silence { looked, advice: advice.clone() }
+    }))
 }
 
 impl Found {
@@ -165,15 +140,16 @@ impl Found {
     }
 }
 
-async fn ask(candidate: Candidate) -> Option<Said> {
-    let base = Url::parse(&format!("http://127.0.0.1:{}/v1", candidate.port)).ok()?;
+/// What a port has; an error, if it speaks, but not to somebody without a key.
+async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Found, NothingFound>> {
+    let Candidate { kind, port } = candidate;
+    let base = Url::parse(&format!("http://127.0.0.1:{port}/v1")).ok()?;
     let asking = async {
         let client = super::provider::client::bare(&base).ok()?;
         let mut response = client.get(format!("{base}/models")).send().await.ok()?;
         let status = response.status();
         // LiteLLM answers 401, or 500 when it has no database to look the missing key up in.
-        let is_locked =
-            status.as_u16() == 401 || (status.as_u16() == 500 && candidate.kind == Kind::Litellm);
+        let is_locked = status == 401 || (status == 500 && kind == Kind::Litellm);
         if is_locked {
             return Some(Err(status.as_u16()));
         }
@@ -186,12 +162,15 @@ async fn ask(candidate: Candidate) -> Option<Said> {
         }
         serde_json::from_slice::<Value>(&body).ok().map(Ok)
     };
-    let kind = candidate.kind;
     match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
-        Err(status) => Some(Said::NoKey { kind, base, status }),
-        Ok(list) => {
-            let models = listing::strict(&list)?;
-            Some(Said::Models(Found { kind, base, models }))
+        Ok(list) => Some(Ok(Found { kind, base, models: listing::strict(&list)? })),
+        Err(status) => {
+            let (title, base) = (kind.title(), base.to_string());
+            let remedy = match advice {
+                Advice::Variables => format!("set OPENAI_BASE_URL={base} and OPENAI_API_KEY"),
+                Advice::Daemon { .. } => advice.to_string(),
+            };
+            Some(Err(NothingFound::WantsKey { title, base, status, remedy }))
         }
     }
 }

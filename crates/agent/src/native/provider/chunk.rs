@@ -39,32 +39,28 @@ impl Chunks {
         if let Some(error) = chunk.get("error").filter(|error| is_something(error)) {
             return Err(Bad::Error(error.clone()));
         }
-        let usages = [chunk.get("usage"), chunk.get("x_groq").and_then(|groq| groq.get("usage"))];
-        for value in usages.into_iter().flatten() {
+        let choices = chunk["choices"].as_array();
+        let is_ours = |choice: &&Value| number(&choice["index"]).unwrap_or(0) == 0;
+        let choice = choices.and_then(|choices| choices.iter().find(is_ours));
+        let of_choice = choice.map(|choice| &choice["usage"]);
+        for value in [&chunk["usage"], &chunk["x_groq"]["usage"]].into_iter().chain(of_choice) {
             self.usage = usage(value).or(self.usage);
         }
-        let choices = chunk.get("choices").and_then(Value::as_array);
-        let is_ours = |choice: &&Value| choice.get("index").and_then(number).unwrap_or(0) == 0;
-        let Some(choice) = choices.and_then(|choices| choices.iter().find(is_ours)) else {
-            return Ok(());
-        };
-        if let Some(value) = choice.get("usage") {
-            self.usage = usage(value).or(self.usage);
-        }
+        let Some(choice) = choice else { return Ok(()) };
         if let Some(error) = choice.get("error").filter(|error| is_something(error)) {
             return Err(Bad::Error(error.clone()));
         }
-        match (choice.get("delta"), choice.get("message")) {
-            (Some(delta), _) if delta.is_object() => self.said(delta, false, out)?,
+        match (&choice["delta"], choice.get("message")) {
+            (delta @ Value::Object(_), _) => self.said(delta, false, out)?,
             (_, Some(message)) => self.said(message, true, out)?,
             // The oldest form, before chats.
             _ => {
-                if let Some(text) = choice.get("text").and_then(Value::as_str) {
+                if let Some(text) = choice["text"].as_str() {
                     self.content(text, out)?;
                 }
             }
         }
-        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+        if let Some(reason) = choice["finish_reason"].as_str() {
             if reason == "error" {
                 return Err(Bad::Error(Value::Null));
             }
@@ -98,33 +94,26 @@ impl Chunks {
         if let Some(thought) = thought {
             self.speak(&thought, Delta::Thought, out)?;
         }
-        if let Some(content) = said.get("content") {
-            if content.is_array()
-                && let Some(thought) = part(content, "thinking", "thinking")
-            {
-                self.speak(&thought, Delta::Thought, out)?;
-            }
-            if let Some(text) = text(content, "text") {
-                self.content(&text, out)?;
-            }
+        let content = &said["content"];
+        if let Some(thought) = part(content, "thinking", "thinking") {
+            self.speak(&thought, Delta::Thought, out)?;
         }
-        if let Some(refusal) = said.get("refusal").and_then(Value::as_str)
-            && !refusal.is_empty()
-        {
+        if let Some(text) = text(content, "text") {
+            self.content(&text, out)?;
+        }
+        if let Some(refusal) = said["refusal"].as_str().filter(|refusal| !refusal.is_empty()) {
             self.has_refusal = true;
             self.release(out);
             self.speak(refusal, Delta::Text, out)?;
         }
-        if let Some(calls) = said.get("tool_calls").and_then(Value::as_array) {
-            for (at, call) in calls.iter().enumerate() {
-                let at = is_whole.then_some(at as u64);
-                let index = call.get("index").and_then(number).or(at);
-                let function = call.get("function").unwrap_or(call);
-                self.call(index, call.get("id"), function, out)?;
-            }
+        for (at, call) in said["tool_calls"].as_array().into_iter().flatten().enumerate() {
+            let at = is_whole.then_some(at as u64);
+            let index = number(&call["index"]).or(at);
+            let function = call.get("function").unwrap_or(call);
+            self.call(index, &call["id"], function, out)?;
         }
-        if let Some(function) = said.get("function_call").filter(|call| call.is_object()) {
-            self.call(None, None, function, out)?;
+        if let function @ Value::Object(_) = &said["function_call"] {
+            self.call(None, &Value::Null, function, out)?;
         }
         Ok(())
     }
@@ -157,21 +146,21 @@ impl Chunks {
     fn call(
         &mut self,
         index: Option<u64>,
-        id: Option<&Value>,
+        id: &Value,
         function: &Value,
         out: &mut VecDeque<Delta>,
     ) -> Result<(), Bad> {
         let id = match id {
-            Some(Value::Number(number)) => Some(number.to_string()),
-            Some(Value::String(id)) if !id.is_empty() => Some(id.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::String(id) if !id.is_empty() => Some(id.clone()),
             _ => None,
         };
-        let name = function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-        let arguments = match function.get("arguments") {
-            Some(Value::String(arguments)) => arguments.clone(),
-            None | Some(Value::Null) => String::new(),
+        let name = function["name"].as_str().filter(|name| !name.is_empty());
+        let arguments = match &function["arguments"] {
+            Value::String(arguments) => arguments.clone(),
+            Value::Null => String::new(),
             // Some send the arguments themselves instead of their text.
-            Some(other) => other.to_string(),
+            other => other.to_string(),
         };
         self.count(&arguments)?;
         if id.is_none() && name.is_none() && arguments.is_empty() {
@@ -224,15 +213,12 @@ fn text(value: &Value, kind: &str) -> Option<String> {
 fn part(parts: &Value, kind: &str, member: &str) -> Option<String> {
     let parts = parts.as_array()?;
     let of_kind = parts.iter().filter(|part| part.get("type").is_none_or(|name| name == kind));
-    let texts: String = of_kind
-        .filter_map(|part| match part.get(member) {
-            Some(Value::String(text)) => Some(text.clone()),
-            Some(Value::Array(inner)) => {
-                Some(inner.iter().filter_map(|part| part.get("text")?.as_str()).collect())
-            }
-            _ => None,
-        })
-        .collect();
+    let texts = of_kind.map(|part| match &part[member] {
+        Value::String(text) => text.clone(),
+        Value::Array(inner) => inner.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    });
+    let texts: String = texts.collect();
     (!texts.is_empty()).then_some(texts)
 }
 
@@ -247,36 +233,28 @@ fn finish(reason: &str) -> Option<Finish> {
 }
 
 fn usage(value: &Value) -> Option<Usage> {
-    let first = |names: &[&str]| {
-        names.iter().find_map(|path| {
-            let mut at = value;
-            for name in path.split('.') {
-                at = at.get(name)?;
-            }
-            number(at)
-        })
-    };
-    let input = first(&["prompt_tokens", "input_tokens"]);
-    let output = first(&["completion_tokens", "output_tokens"]);
+    let first = |counts: &[&Value]| counts.iter().copied().find_map(number);
+    let input = first(&[&value["prompt_tokens"], &value["input_tokens"]]);
+    let output = first(&[&value["completion_tokens"], &value["output_tokens"]]);
     if input.is_none() && output.is_none() {
         return None;
     }
+    let thought = first(&[
+        &value["completion_tokens_details"]["reasoning_tokens"],
+        &value["output_tokens_details"]["reasoning_tokens"],
+        &value["reasoning_tokens"],
+    ]);
+    let cached = first(&[
+        &value["prompt_tokens_details"]["cached_tokens"],
+        &value["input_tokens_details"]["cached_tokens"],
+        &value["prompt_cache_hit_tokens"],
+        &value["cached_tokens"],
+    ]);
     Some(Usage {
         input: input.unwrap_or(0),
         output: output.unwrap_or(0),
-        thought: first(&[
-            "completion_tokens_details.reasoning_tokens",
-            "output_tokens_details.reasoning_tokens",
-            "reasoning_tokens",
-        ])
-        .unwrap_or(0),
-        cached: first(&[
-            "prompt_tokens_details.cached_tokens",
-            "input_tokens_details.cached_tokens",
-            "prompt_cache_hit_tokens",
-            "cached_tokens",
-        ])
-        .unwrap_or(0),
+        thought: thought.unwrap_or(0),
+        cached: cached.unwrap_or(0),
         nano_usd: cost::of_usage(value),
     })
 }

@@ -91,7 +91,7 @@ async fn add_loaded(provider: &Provider, models: &mut [Model]) {
     let loaded: Value = serde_json::from_slice(&body).unwrap_or_default();
     for entry in loaded["models"].as_array().into_iter().flatten() {
         let name = entry["name"].as_str().or(entry["model"].as_str());
-        let context = entry.get("context_length").and_then(number);
+        let context = number(&entry["context_length"]);
         for model in models.iter_mut().filter(|model| Some(model.id.as_str()) == name) {
             model.context = context.or(model.context);
         }
@@ -161,30 +161,30 @@ fn model(entry: &Value) -> Option<Model> {
 fn context(entry: &Value) -> Option<u64> {
     let places = [
         // What is in effect comes before what the model could do.
-        entry.get("loaded_context_length"),
-        entry.get("meta").and_then(|meta| meta.get("n_ctx")),
-        entry.get("max_model_len"),
-        entry.get("context_length"),
-        entry.get("context_window"),
-        entry.get("max_context_length"),
-        entry.get("max_input_tokens"),
-        entry.get("top_provider").and_then(|top| top.get("context_length")),
-        entry.get("meta").and_then(|meta| meta.get("n_ctx_train")),
+        &entry["loaded_context_length"],
+        &entry["meta"]["n_ctx"],
+        &entry["max_model_len"],
+        &entry["context_length"],
+        &entry["context_window"],
+        &entry["max_context_length"],
+        &entry["max_input_tokens"],
+        &entry["top_provider"]["context_length"],
+        &entry["meta"]["n_ctx_train"],
     ];
-    places.into_iter().flatten().find_map(number).filter(|tokens| *tokens > 0)
+    places.into_iter().find_map(number).filter(|tokens| *tokens > 0)
 }
 
 fn images(entry: &Value) -> Option<bool> {
-    let has = |list: &Value, word: &str| Some(list.as_array()?.iter().any(|entry| entry == word));
     if let Some(sees) = entry["architecture"]["input_modalities"].as_array() {
         return Some(sees.iter().any(|entry| entry == "image"));
     }
     if entry["type"] == "vlm" || entry["supports_vision"] == true {
         return Some(true);
     }
-    has(&entry["capabilities"], "vision")
-        .filter(|sees| *sees)
-        .or(entry["capabilities"]["vision"].as_bool())
+    match &entry["capabilities"] {
+        Value::Array(all) => all.iter().any(|capability| capability == "vision").then_some(true),
+        capabilities => capabilities["vision"].as_bool(),
+    }
 }
 
 /// Whether it is for conversations, in the words of those who say what their models are for.
