@@ -119,9 +119,10 @@ impl Options {
 
     /// As ACP's `configOptions`.
     pub(super) fn to_acp(&self, offers: &[Offer], configured: &Configured) -> Value {
-        let models = with_current(offers, &self.model);
-        let models: Vec<Value> =
-            models.iter().map(|offer| json!({ "value": offer.id, "name": offer.name })).collect();
+        let is_offered = offers.iter().any(|offer| offer.id == self.model);
+        let own = (!is_offered).then(|| json!({ "value": self.model, "name": self.model }));
+        let models = offers.iter().map(|offer| json!({ "value": offer.id, "name": offer.name }));
+        let models = own.into_iter().chain(models).collect();
         let modes = Mode::ALL.map(|mode| {
             let [id, name, description] = mode.words();
             json!({ "value": id, "name": name, "description": description })
@@ -129,6 +130,7 @@ impl Options {
         let efforts: Vec<Value> =
             EFFORTS.iter().map(|(id, name)| json!({ "value": id, "name": name })).collect();
         let effort = self.effort.as_deref().unwrap_or(DEFAULT_EFFORT);
+        let tools = if self.tools.unwrap_or(configured.tools) { ON } else { OFF };
         let mut model = select("model", "Model", "model", &self.model, models);
         if offers.is_empty() {
             // Nobody knows which there are: any may be named.
@@ -138,14 +140,9 @@ impl Options {
             model,
             select("mode", "Mode", "mode", self.mode.id(), modes.into()),
             select("thought_level", "Thinking", "thought_level", effort, efforts),
-            self.tools_to_acp(configured.tools),
+            switch("tools", "Tools", "Off for models that can only talk", tools),
             self.context_tools_to_acp(&configured.context_tools),
         ])
-    }
-
-    fn tools_to_acp(&self, configured: bool) -> Value {
-        let current = if self.tools.unwrap_or(configured) { ON } else { OFF };
-        switch("tools", "Tools", "Off for models that can only talk", current)
     }
 
     fn context_tools_to_acp(&self, configured: &Switch) -> Value {
@@ -228,14 +225,6 @@ fn meant<'a>(value: &str, offers: &'a [Offer]) -> Option<&'a Offer> {
 
 fn of_model(offer: &Offer) -> Option<(&str, &str)> {
     offer.id.split_once('/')
-}
-
-fn with_current(offers: &[Offer], current: &str) -> Vec<Offer> {
-    let mut all = offers.to_vec();
-    if !all.iter().any(|offer| offer.id == current) {
-        all.insert(0, Offer { id: current.to_owned(), name: current.to_owned() });
-    }
-    all
 }
 
 /// Which of two a switch is on.

@@ -1,6 +1,5 @@
 //! What the context tools share: the conversation by parts, and one change at a time.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -27,14 +26,6 @@ pub(super) struct Desk {
     alone: Arc<Mutex<()>>,
 }
 
-/// What can be covered of what was asked for.
-#[derive(Debug)]
-pub(super) struct Coverable {
-    pub groups: Vec<u64>,
-    /// Some were left out because they belong to what goes on right now.
-    pub has_present: bool,
-}
-
 impl Desk {
     pub(super) fn new(session: &Arc<Session>) -> Self {
         Self { session: session.clone(), alone: Arc::default() }
@@ -58,27 +49,11 @@ impl Desk {
         context::estimate(&context::messages("", &self.entries()))
     }
 
-    /// Says what came of a change, and what the conversation costs now.
-    pub(super) fn changed(&self, what: &str, before: u64) -> Output {
+    /// What came of a change, and what the conversation costs now.
+    pub(super) fn changed(&self, what: &str, before: u64) -> String {
         let after = self.tokens();
-        told(format!("{what} The conversation takes about {after} tokens now ({before} before)."))
+        format!("{what} The conversation takes about {after} tokens now ({before} before).")
     }
-}
-
-/// Of these numbers, the groups that a note may stand for.
-pub(super) fn coverable(
-    pieces: &[Piece],
-    overlay: &Overlay,
-    is_meant: impl Fn(u64) -> bool,
-) -> Coverable {
-    let meant: Vec<&Piece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
-    let has_present = meant.iter().any(|piece| piece.is_present);
-    let groups: BTreeSet<u64> = meant
-        .iter()
-        .filter(|piece| !piece.is_present && overlay.covering(piece.group).is_none())
-        .map(|piece| piece.group)
-        .collect();
-    Coverable { groups: groups.into_iter().collect(), has_present }
 }
 
 /// The same for the model and for people.

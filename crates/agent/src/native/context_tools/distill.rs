@@ -97,11 +97,8 @@ async fn distill(desk: &Desk, wanted: Wanted) -> Result<Output, ToolError> {
         desk.keep(Item::Uncovered { name: old }).await?;
     }
     let changed = desk.changed(&format!("`{name}` stands for {n} parts."), before);
-    let said = changed.parts.iter().find_map(|part| match part {
-        crate::native::chat::Part::Text { text } => Some(text.clone()),
-        crate::native::chat::Part::Image { .. } => None,
-    });
-    Ok(Output { parts: changed.parts, ..told(format!("{}\n\n{note}", said.unwrap_or_default())) })
+    let content = told(format!("{changed}\n\n{note}")).content;
+    Ok(Output { content, ..Output::text(changed) })
 }
 
 /// The parts of the threads, their text, and the notes that the new one replaces.

@@ -143,5 +143,5 @@ async fn change(desk: &Desk, numbers: Option<Numbers>, shape: Shape) -> Result<O
         0 => String::new(),
         n => format!(" {n} parts belong to what goes on now and stay."),
     };
-    Ok(desk.changed(&format!("{done}: {} parts.{rest}", free.len()), before))
+    Ok(told(desk.changed(&format!("{done}: {} parts.{rest}", free.len()), before)))
 }

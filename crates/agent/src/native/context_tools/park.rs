@@ -1,13 +1,14 @@
 //! `thread_park`: puts a thread of work aside under a name, and takes it up again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use super::desk::{Desk, checked_name, checked_text, coverable, first_words, shortened, told};
+use super::desk::{Desk, checked_name, checked_text, first_words, shortened, told};
 use super::numbers::Numbers;
-use crate::native::context::{Covering, Overlay, pieces, pieces_of_all};
+use crate::native::context::{Covering, Overlay, Piece, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
 use crate::native::tool::arguments::{self as given, integer, string, word};
 use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
@@ -116,35 +117,33 @@ async fn park(
         )));
     }
     let thread = overlay.threads().iter().find(|thread| thread.name == name);
-    let found = match (&range, thread) {
-        (Some(range), _) => coverable(&pieces, &overlay, |number| range.has(number)),
-        (None, Some(thread)) => {
-            coverable(&pieces, &overlay, |number| thread.parts.contains(&number))
-        }
-        (None, None) => {
-            return Err(ToolError(format!(
-                "No thread `{name}` is known: give `from` and `to`, numbers of parts as \
-                 context_edit lists them."
-            )));
-        }
+    if range.is_none() && thread.is_none() {
+        return Err(ToolError(format!(
+            "No thread `{name}` is known: give `from` and `to`, numbers of parts as context_edit \
+             lists them."
+        )));
+    }
+    let is_meant = |piece: &&Piece| match &range {
+        Some(range) => range.has(piece.number),
+        None => thread.is_some_and(|thread| thread.parts.contains(&piece.number)),
     };
-    if found.groups.is_empty() {
+    // What goes on now cannot be put aside, nor what is aside already.
+    let (present, past): (Vec<&Piece>, Vec<&Piece>) =
+        pieces.iter().filter(is_meant).partition(|piece| piece.is_present);
+    let past = past.iter().map(|piece| piece.group);
+    let parts: BTreeSet<u64> = past.filter(|group| overlay.covering(*group).is_none()).collect();
+    if parts.is_empty() {
         return Err(ToolError::new(
             "There is nothing to put aside: these parts are aside already, do not exist, or \
              belong to what goes on now.",
         ));
     }
     let before = desk.tokens();
-    let n = found.groups.len();
-    desk.keep(Item::Covered {
-        name: name.clone(),
-        cover: Cover::Parked,
-        note,
-        parts: found.groups,
-    })
-    .await?;
-    let rest = if found.has_present { " What goes on now stays." } else { "" };
-    Ok(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before))
+    let n = parts.len();
+    let (cover, parts) = (Cover::Parked, parts.into_iter().collect());
+    desk.keep(Item::Covered { name: name.clone(), cover, note, parts }).await?;
+    let rest = if present.is_empty() { "" } else { " What goes on now stays." };
+    Ok(told(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
 }
 
 async fn recall(desk: &Desk, name: &str) -> Result<Output, ToolError> {
@@ -158,7 +157,7 @@ async fn recall(desk: &Desk, name: &str) -> Result<Output, ToolError> {
     let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
     desk.keep(Item::Uncovered { name: name.to_owned() }).await?;
     if is_in_view {
-        return Ok(desk.changed(&format!("`{name}` is back in its place."), before));
+        return Ok(told(desk.changed(&format!("`{name}` is back in its place."), before)));
     }
     // The conversation was summarised or begun afresh since: there is no place to go back to.
     let all = pieces_of_all(&entries);

@@ -98,35 +98,25 @@ async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolEr
         let place = files.resolve(&step.path).await?;
         match step.action {
             Action::Add(content) => {
-                let at = vacant(files, place).await?;
-                planned.push(Change {
-                    place: at,
-                    old: None,
-                    new: content_of(content)?,
-                    mode: None,
-                    is_moved: false,
-                });
+                let place = vacant(files, place).await?;
+                planned.push(Change::new(place, None, content_of(content)?));
             }
             Action::Delete => {
                 let old = Some(files.read_seen(&place).await?);
                 let mode = files.look(&place).await?.map(|facts| facts.mode);
-                planned.push(Change { place, old, new: None, mode, is_moved: false });
+                planned.push(Change { mode, ..Change::new(place, old, None) });
             }
             Action::Update { edit, to } => {
                 let old = files.read_seen(&place).await?;
                 let new = updated(&files.shown(&place), &old, &edit)?;
                 match to {
-                    None => {
-                        let (old, mode) = (Some(old), None);
-                        planned.push(Change { place, old, new, mode, is_moved: false });
-                    }
+                    None => planned.push(Change::new(place, Some(old), new)),
                     Some(to) => {
-                        let to = files.resolve(&to).await?;
-                        let to = vacant(files, to).await?;
+                        let to = vacant(files, files.resolve(&to).await?).await?;
                         let mode = files.look(&place).await?.map(|facts| facts.mode);
-                        let is_moved = true;
-                        planned.push(Change { place: to, old: None, new, mode, is_moved });
-                        planned.push(Change { place, old: Some(old), new: None, mode, is_moved });
+                        let halves =
+                            [Change::new(to, None, new), Change::new(place, Some(old), None)];
+                        planned.extend(halves.map(|half| Change { mode, is_moved: true, ..half }));
                     }
                 }
             }

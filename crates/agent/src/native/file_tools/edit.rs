@@ -77,8 +77,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
             }
             _ => (old, edited, Vec::new()),
         };
-        let new = Some(edited.text);
-        turn.change(&[Change { place, old, new, mode: None, is_moved: false }]).await?;
+        turn.change(&[Change::new(place, old, Some(edited.text))]).await?;
         Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
     };
     Ok(Prepared { shown, need, work: Box::pin(work) })

@@ -64,8 +64,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let did = if old.is_some() { "replaced" } else { "made" };
     let work = async move {
         let turn = files.turn().await?;
-        let (new, mode) = (Some(new), None);
-        turn.change(&[Change { place, old, new, mode, is_moved: false }]).await?;
+        turn.change(&[Change::new(place, old, Some(new))]).await?;
         Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
     };
     Ok(Prepared { shown, need, work: Box::pin(work) })

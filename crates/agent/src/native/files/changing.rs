@@ -24,6 +24,10 @@ pub(in crate::native) struct Change {
 }
 
 impl Change {
+    pub(in crate::native) fn new(place: Place, old: Option<Text>, new: Option<Text>) -> Self {
+        Self { place, old, new, mode: None, is_moved: false }
+    }
+
     /// As rules have it.
     fn deeds(&self) -> Vec<ToolKind> {
         let own = if self.new.is_some() { ToolKind::Edit } else { ToolKind::Delete };
@@ -89,13 +93,8 @@ impl Turn<'_> {
     ) -> ToolError {
         let mut stuck = Vec::new();
         for change in done {
-            let back = Change {
-                place: change.place.clone(),
-                old: change.new.clone(),
-                new: change.old.clone(),
-                mode: change.mode,
-                is_moved: change.is_moved,
-            };
+            let (old, new) = (change.new.clone(), change.old.clone());
+            let back = Change { old, new, ..change.clone() };
             if self.carry_out(&back).await.is_err() {
                 stuck.push(self.files.shown(&change.place));
             }
