@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::chat::{Message, Part, ToolCall, ToolSpec, push_user};
 use super::journal::{Entry, Item, Shape};
-pub(super) use overlay::{Covering, Overlay};
+pub(super) use overlay::Overlay;
 pub(super) use pieces::{Piece, Role, pieces, pieces_of_all};
 
 const INTERRUPTED: &str =
@@ -63,8 +63,7 @@ pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
 /// Prompts that waited for their answer when the summary was made: room is made after a prompt
 /// has come, and a model must have the user's own words for what it is to do now.
 fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
-    let is_start = |entry: &Entry| matches!(*entry.item, Item::Compacted { .. } | Item::Cleared);
-    let start = entries.iter().rposition(is_start).unwrap_or_default();
+    let start = fresh_start(entries);
     let before = entries.get(..start).unwrap_or_default().iter().rev();
     let is_unanswered =
         |entry: &&Entry| !is_start(entry) && !matches!(*entry.item, Item::Answer { .. });
@@ -81,11 +80,15 @@ fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
 
 /// What was said before a summary or a fresh start is not told.
 fn since_fresh_start(entries: &[Entry]) -> &[Entry] {
-    let fresh = |entry: &Entry| matches!(*entry.item, Item::Compacted { .. } | Item::Cleared);
-    match entries.iter().rposition(fresh) {
-        Some(start) => entries.get(start..).unwrap_or_default(),
-        None => entries,
-    }
+    entries.get(fresh_start(entries)..).unwrap_or_default()
+}
+
+fn fresh_start(entries: &[Entry]) -> usize {
+    entries.iter().rposition(is_start).unwrap_or_default()
+}
+
+fn is_start(entry: &Entry) -> bool {
+    matches!(*entry.item, Item::Compacted { .. } | Item::Cleared)
 }
 
 /// A result and its own place.

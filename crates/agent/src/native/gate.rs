@@ -56,8 +56,7 @@ impl Gate {
         if let Some(verdict) = self.decided(key, kind, mode) {
             return unless_denied(verdict, kind, client).await;
         }
-        let answer = client.ask(tool_call.clone(), options(key)).await;
-        match answer {
+        match client.ask(tool_call.clone(), options(key)).await {
             Ok(Some(option)) if option == ONCE => Verdict::Run,
             Ok(Some(option)) if option == ALWAYS && !key.starts_with(PROTECTED) => {
                 self.remember(key);
@@ -120,11 +119,10 @@ async fn unless_denied(verdict: Verdict, kind: Kind, client: &Client) -> Verdict
 /// What *always* means is said in words: it differs from call to call. In protected places
 /// every change is a question of its own.
 fn options(key: &str) -> Value {
+    let once = json!({ "optionId": ONCE, "name": "Allow once", "kind": "allow_once" });
+    let reject = json!({ "optionId": REJECT, "name": "Reject", "kind": "reject_once" });
     if key.starts_with(PROTECTED) {
-        return json!([
-            { "optionId": ONCE, "name": "Allow once", "kind": "allow_once" },
-            { "optionId": REJECT, "name": "Reject", "kind": "reject_once" },
-        ]);
+        return json!([once, reject]);
     }
     let what = match key.split_once(':') {
         None if key == "edit" => "edits".to_owned(),
@@ -133,11 +131,8 @@ fn options(key: &str) -> Value {
         Some(("mcp", tool)) => short(tool),
         _ => "this".to_owned(),
     };
-    json!([
-        { "optionId": ONCE, "name": "Allow once", "kind": "allow_once" },
-        { "optionId": ALWAYS, "name": format!("Always allow {what} in this session"), "kind": "allow_always" },
-        { "optionId": REJECT, "name": "Reject", "kind": "reject_once" },
-    ])
+    let name = format!("Always allow {what} in this session");
+    json!([once, { "optionId": ALWAYS, "name": name, "kind": "allow_always" }, reject])
 }
 
 fn short(text: &str) -> String {

@@ -60,12 +60,7 @@ pub(super) enum Item {
         edits: Vec<Edit>,
     },
     /// A note stands for these parts until they are uncovered.
-    Covered {
-        name: String,
-        cover: Cover,
-        note: String,
-        parts: Vec<u64>,
-    },
+    Covered(Covering),
     Uncovered {
         name: String,
     },
@@ -104,6 +99,15 @@ pub(super) enum Shape {
     Whole,
     Hidden,
     Replaced { text: String },
+}
+
+/// A note that stands for parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Covering {
+    pub name: String,
+    pub cover: Cover,
+    pub note: String,
+    pub parts: Vec<u64>,
 }
 
 /// Why a note stands for parts.
@@ -151,7 +155,7 @@ impl Item {
                 }
                 None => false,
             }),
-            Self::Covered { parts, .. } => *parts = moved(parts),
+            Self::Covered(covering) => covering.parts = moved(&covering.parts),
             Self::Threads { threads } => {
                 for thread in threads {
                     thread.parts = moved(&thread.parts);

@@ -87,24 +87,17 @@ pub struct Servers {
     _over_with_us: DropGuard,
 }
 
-impl Default for Servers {
-    /// None at all.
-    fn default() -> Self {
+impl Servers {
+    /// Starts them all, and waits for none. Of two with the same name the first counts.
+    pub fn start(specs: impl IntoIterator<Item = ServerSpec>, settings: Settings) -> Self {
         let is_over = CancellationToken::new();
-        Self {
+        let mut servers = Self {
             all: Vec::new(),
             refused: Vec::new(),
             tasks: TaskTracker::new(),
             _over_with_us: is_over.clone().drop_guard(),
             is_over,
-        }
-    }
-}
-
-impl Servers {
-    /// Starts them all, and waits for none. Of two with the same name the first counts.
-    pub fn start(specs: impl IntoIterator<Item = ServerSpec>, settings: Settings) -> Self {
-        let mut servers = Self::default();
+        };
         let settings = Arc::new(settings);
         for spec in specs {
             let is_of_client =

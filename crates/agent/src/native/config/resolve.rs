@@ -126,25 +126,19 @@ impl Config {
                 (Some(base), true) => moved(name, table, base, &variables)?,
                 _ => endpoint(name, table, is_default, lookup)?,
             };
+            // The variables win, then the provider's own, then what holds for all; of models the one
+            // that was named for all comes before the provider's own.
+            let mut wishes = Wishes {
+                model: None,
+                max_tokens: table.max_tokens.or(self.max_tokens),
+                temperature: table.temperature.or(self.temperature),
+            };
             if is_default {
                 setup.default = setup.endpoints.len();
-                // The variables win, then the provider's own, then what holds for all.
-                let mut provider = Wishes {
-                    model: table.model.clone(),
-                    max_tokens: table.max_tokens,
-                    temperature: table.temperature,
-                };
-                if own.model.is_some() {
-                    provider.model.clone_from(&own.model);
-                }
-                endpoint.wish(variables.wishes.clone().or(&provider).or(&own));
-            } else {
-                endpoint.wish(Wishes {
-                    max_tokens: table.max_tokens.or(self.max_tokens),
-                    temperature: table.temperature.or(self.temperature),
-                    model: None,
-                });
+                wishes.model = own.model.clone().or_else(|| table.model.clone());
+                wishes = variables.wishes.clone().or(&wishes);
             }
+            endpoint.wish(wishes);
             setup.endpoints.push(endpoint);
         }
         if self.providers.is_empty() {
@@ -218,10 +212,8 @@ fn of_variables(variables: &Variables, wishes: &Wishes) -> Result<Option<Endpoin
     if variables.base_url.is_none() && variables.api_key.is_none() {
         return Ok(None);
     }
-    let base = match &variables.base_url {
-        Some(base) => address("OPENAI_BASE_URL", base)?,
-        None => address("OPENAI_BASE_URL", Kind::Openai.usual_base().unwrap_or_default())?,
-    };
+    let base = variables.base_url.as_deref().or(Kind::Openai.usual_base());
+    let base = address("OPENAI_BASE_URL", base.unwrap_or_default())?;
     let kind = Kind::behind(&base);
     let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
     endpoint.key = variables.api_key.clone().map(Secret::new);

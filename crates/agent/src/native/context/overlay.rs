@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::native::journal::{Cover, Entry, Item, Shape, Thread};
+use crate::native::journal::{Cover, Covering, Entry, Item, Shape, Thread};
 
 #[derive(Debug, Default)]
 pub(in crate::native) struct Overlay {
@@ -16,15 +16,6 @@ pub(in crate::native) struct Overlay {
     covered: HashMap<u64, usize>,
     threads: Vec<Thread>,
     objective: Option<String>,
-}
-
-/// A note that stands for parts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::native) struct Covering {
-    pub name: String,
-    pub cover: Cover,
-    pub note: String,
-    pub parts: Vec<u64>,
 }
 
 impl Overlay {
@@ -50,10 +41,9 @@ impl Overlay {
                     };
                 }
             }
-            Item::Covered { name, cover, note, parts } => {
-                self.coverings.retain(|known| known.name != *name);
-                let (name, note, parts) = (name.clone(), note.clone(), parts.clone());
-                self.coverings.push(Covering { name, cover: *cover, note, parts });
+            Item::Covered(covering) => {
+                self.coverings.retain(|known| known.name != covering.name);
+                self.coverings.push(covering.clone());
             }
             Item::Uncovered { name } => self.coverings.retain(|known| known.name != *name),
             Item::Threads { threads } => self.threads.clone_from(threads),

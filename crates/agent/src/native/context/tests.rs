@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::native::chat::ToolCall;
-use crate::native::journal::{Cover, Edit, Thread};
+use crate::native::journal::{Cover, Covering, Edit, Thread};
 
 /// A journal that is written by hand.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ impl Story {
 
     fn cover(&mut self, name: &str, cover: Cover, parts: &[u64]) {
         let (name, note) = (name.to_owned(), format!("note of {name}"));
-        self.add(Item::Covered { name, cover, note, parts: parts.to_vec() });
+        self.add(Item::Covered(Covering { name, cover, note, parts: parts.to_vec() }));
     }
 
     fn told(&self) -> Vec<String> {

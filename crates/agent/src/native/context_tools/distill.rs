@@ -8,7 +8,7 @@ use serde_json::json;
 use super::asking;
 use super::desk::{Desk, MAX_TEXT_CHARS, checked_name, checked_text, shortened, told};
 use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
-use crate::native::journal::{Cover, Item};
+use crate::native::journal::{Cover, Covering, Item};
 use crate::native::tool::arguments::{any, string};
 use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
@@ -92,7 +92,8 @@ async fn distill(desk: &Desk, wanted: Wanted) -> Result<Output, ToolError> {
     let before = desk.tokens();
     let (name, n) = (wanted.name, parts.len());
     let cover = Cover::Distilled;
-    desk.keep(Item::Covered { name: name.clone(), cover, note: note.clone(), parts }).await?;
+    let covering = Covering { name: name.clone(), cover, note: note.clone(), parts };
+    desk.keep(Item::Covered(covering)).await?;
     for old in replaced.into_iter().filter(|old| *old != name) {
         desk.keep(Item::Uncovered { name: old }).await?;
     }

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::desk::{Desk, checked_name, checked_text, first_words, shortened, told};
 use super::numbers::Numbers;
-use crate::native::context::{Covering, Overlay, Piece, pieces, pieces_of_all};
-use crate::native::journal::{Cover, Item};
+use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
+use crate::native::journal::{Cover, Covering, Item};
 use crate::native::tool::arguments::{self as given, integer, string, word};
 use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
@@ -141,7 +141,7 @@ async fn park(
     let before = desk.tokens();
     let n = parts.len();
     let (cover, parts) = (Cover::Parked, parts.into_iter().collect());
-    desk.keep(Item::Covered { name: name.clone(), cover, note, parts }).await?;
+    desk.keep(Item::Covered(Covering { name: name.clone(), cover, note, parts })).await?;
     let rest = if present.is_empty() { "" } else { " What goes on now stays." };
     Ok(told(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before)))
 }

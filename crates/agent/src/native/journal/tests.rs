@@ -42,12 +42,12 @@ fn items() -> Vec<Item> {
             },
         },
         Item::Edited { edits },
-        Item::Covered {
+        Item::Covered(Covering {
             name: "n".into(),
             cover: Cover::Parked,
             note: "later".into(),
             parts: vec![1],
-        },
+        }),
         Item::Uncovered { name: "n".into() },
         Item::Threads { threads: vec![thread] },
         Item::Objective { text: Some("win".into()) },
@@ -149,11 +149,13 @@ fn an_item_that_moves_speaks_of_the_new_places() {
         moved(Item::Edited { edits: vec![edit(1), edit(9)] }),
         Some(Item::Edited { edits: vec![edit(11)] })
     );
-    let covered = |parts: &[u64]| Item::Covered {
-        name: "n".into(),
-        cover: Cover::Distilled,
-        note: "x".into(),
-        parts: parts.to_vec(),
+    let covered = |parts: &[u64]| {
+        Item::Covered(Covering {
+            name: "n".into(),
+            cover: Cover::Distilled,
+            note: "x".into(),
+            parts: parts.to_vec(),
+        })
     };
     assert_eq!(moved(covered(&[1, 2, 3])), Some(covered(&[11, 12])));
     assert_eq!(moved(Item::Cleared), Some(Item::Cleared));

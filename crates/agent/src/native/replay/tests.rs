@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::native::chat::{Part, ToolCall};
-use crate::native::journal::{Cover, Edit, Shape};
+use crate::native::journal::{Cover, Covering, Edit, Shape};
 
 fn entries(items: Vec<Item>) -> Vec<Entry> {
     let numbered = items.into_iter().enumerate();
@@ -104,7 +104,7 @@ fn a_summary_is_shown_to_those_who_can_show_it() {
 fn what_a_model_no_longer_sees_its_user_still_does() {
     let edits = vec![Edit { part: 1, shape: Shape::Hidden }];
     let (name, note) = ("n".to_owned(), "later".to_owned());
-    let covered = Item::Covered { name, cover: Cover::Parked, note, parts: vec![1, 2] };
+    let covered = Item::Covered(Covering { name, cover: Cover::Parked, note, parts: vec![1, 2] });
     let entries = entries(vec![
         prompt("hi"),
         answer("hello", "", &[]),

@@ -10,7 +10,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
@@ -60,7 +60,7 @@ impl Placeholders {
     pub(super) fn put(&self, absent: &[PathBuf]) -> io::Result<Standing> {
         let mut standing = Standing { all: self.clone(), paths: Vec::new() };
         for path in absent {
-            let mut all = self.lock();
+            let mut all = lock(&self.0);
             if let Some(in_use) = all.get_mut(path) {
                 in_use.n += 1;
             } else if let Some(opened) = stand(path)? {
@@ -71,10 +71,6 @@ impl Placeholders {
             standing.paths.push(path.clone());
         }
         Ok(standing)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, InUse>> {
-        lock(&self.0)
     }
 }
 
@@ -121,7 +117,7 @@ fn make(path: &Path) -> io::Result<()> {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        let mut all = self.all.lock();
+        let mut all = lock(&self.all.0);
         for path in &self.paths {
             let Some(in_use) = all.get_mut(path) else { continue };
             in_use.n -= 1;
@@ -190,7 +186,7 @@ mod tests {
             dir.path().join(FILES[1].0),
         ];
         let standing = Placeholders::default().put(&paths).unwrap();
-        standing.all.lock().clear();
+        super::lock(&standing.all.0).clear();
         std::mem::forget(standing);
         let found = |path: &std::path::PathBuf| path.symlink_metadata().unwrap();
         assert!(paths.iter().all(|path| is_placeholder(path, &found(path))));
