@@ -106,7 +106,7 @@ async fn request(connection: &Arc<Connection>, message: &Message, turns: &mut Jo
         match methods::call(connection, method, message.body()).await {
             Ok(reply) => {
                 connection.send(wire::result_line(&id, &reply.result.to_string())).await;
-                for (session, update) in &reply.then {
+                if let Some((session, update)) = &reply.then {
                     connection.send_update(session, update).await;
                 }
                 return;

@@ -21,13 +21,13 @@ const LIST_PAGE: usize = 50;
 
 pub(super) struct Reply {
     pub(super) result: Value,
-    /// Updates of a session to send after the result.
-    pub(super) then: Vec<(String, Value)>,
+    /// An update of a session to send after the result.
+    pub(super) then: Option<(String, Value)>,
 }
 
 impl From<Value> for Reply {
     fn from(result: Value) -> Self {
-        Self { result, then: Vec::new() }
+        Self { result, then: None }
     }
 }
 
@@ -110,7 +110,7 @@ fn session_capabilities(connection: &Connection) -> Value {
         ("delete", offers.delete),
     ];
     let offered = all.into_iter().filter(|(_, is_offered)| *is_offered);
-    Value::Object(offered.map(|(name, _)| (name.to_owned(), json!({}))).collect())
+    offered.map(|(name, _)| (name.to_owned(), json!({}))).collect()
 }
 
 #[derive(Deserialize)]
@@ -136,8 +136,7 @@ struct New {
 }
 
 async fn new(connection: &Connection, params: New) -> Result<Reply, RpcError> {
-    check_auth(connection)?;
-    check_cwd(&params.cwd)?;
+    check(connection, &params.cwd)?;
     tokio::time::sleep(connection.options.slow_new).await;
     let id = connection.unique("demo");
     if connection.options.has_early_updates {
@@ -148,7 +147,7 @@ async fn new(connection: &Connection, params: New) -> Result<Reply, RpcError> {
     connection.state().sessions.insert(id.clone(), session);
     save(connection, &id).await?;
     result["sessionId"] = Value::from(id.as_str());
-    Ok(Reply { result, then: vec![(id, commands::available())] })
+    Ok(Reply { result, then: Some((id, commands::available())) })
 }
 
 #[derive(Deserialize)]
@@ -167,7 +166,7 @@ async fn load(connection: &Connection, params: Load) -> Result<Reply, RpcError> 
         connection.send_update(&session_id, update).await;
     }
     let result = describe(connection, &record);
-    Ok(Reply { result, then: vec![(session_id, commands::available())] })
+    Ok(Reply { result, then: Some((session_id, commands::available())) })
 }
 
 #[derive(Deserialize)]
@@ -183,8 +182,7 @@ async fn resume(connection: &Connection, params: Resume) -> Result<Reply, RpcErr
 }
 
 async fn reopen(connection: &Connection, id: &str, cwd: String) -> Result<Record, RpcError> {
-    check_auth(connection)?;
-    check_cwd(&cwd)?;
+    check(connection, &cwd)?;
     if connection.options.forgets {
         return Err(unknown_session(id));
     }
@@ -216,17 +214,14 @@ async fn list(connection: &Connection, params: List) -> Result<Reply, RpcError> 
         Some(cursor) => cursor.parse().map_err(|_| invalid("no such cursor"))?,
         None => 0,
     };
-    let mut found: HashMap<String, Record> = HashMap::new();
-    for record in connection.store.lock().await.list().await {
-        found.insert(record.session_id.clone(), record);
-    }
+    let on_disk = connection.store.lock().await.list().await;
+    let found = on_disk.into_iter().map(|record| (record.session_id.clone(), record));
+    let mut found: HashMap<String, Record> = found.collect();
     for (id, session) in &connection.state().sessions {
         found.insert(id.clone(), session.record.clone());
     }
-    let mut records: Vec<Record> = found
-        .into_values()
-        .filter(|record| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd))
-        .collect();
+    let is_meant = |record: &Record| params.cwd.as_ref().is_none_or(|cwd| *cwd == record.cwd);
+    let mut records: Vec<Record> = found.into_values().filter(is_meant).collect();
     // Newest first; the id makes the order the same on every page.
     records.sort_by(|a, b| {
         b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id))
@@ -247,12 +242,7 @@ pub(super) struct OfSession {
 
 async fn close(connection: &Connection, params: &OfSession) -> Result<Reply, RpcError> {
     let id = &params.session_id;
-    {
-        let mut state = connection.state();
-        let session = state.open_session(id)?;
-        session.cancel();
-        session.is_open = false;
-    }
+    connection.state().open_session(id)?.close();
     save(connection, id).await?;
     Ok(json!({}).into())
 }
@@ -285,17 +275,18 @@ fn info(record: &Record) -> Value {
 }
 
 fn check_auth(connection: &Connection) -> Result<(), RpcError> {
-    if connection.state().is_authenticated {
-        return Ok(());
+    match connection.state().is_authenticated {
+        true => Ok(()),
+        false => Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first")),
     }
-    Err(RpcError::new(codes::AUTH_REQUIRED, "call authenticate first"))
 }
 
-fn check_cwd(cwd: &str) -> Result<(), RpcError> {
-    if Path::new(cwd).is_absolute() {
-        return Ok(());
+fn check(connection: &Connection, cwd: &str) -> Result<(), RpcError> {
+    check_auth(connection)?;
+    match Path::new(cwd).is_absolute() {
+        true => Ok(()),
+        false => Err(invalid(format!("cwd is not an absolute path: {cwd}"))),
     }
-    Err(invalid(format!("cwd is not an absolute path: {cwd}")))
 }
 
 async fn save(connection: &Connection, id: &str) -> Result<(), RpcError> {
@@ -317,7 +308,7 @@ async fn set_mode(connection: &Connection, params: SetMode) -> Result<Reply, Rpc
     let SetMode { session_id, mode_id } = params;
     change(connection, &session_id, |settings| settings.set_mode(&mode_id)).await?;
     let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode_id });
-    Ok(Reply { result: json!({}), then: vec![(session_id, update)] })
+    Ok(Reply { result: json!({}), then: Some((session_id, update)) })
 }
 
 #[derive(Deserialize)]
@@ -347,7 +338,7 @@ async fn set_model(connection: &Connection, params: SetModel) -> Result<Reply, R
     let options =
         change(connection, &session_id, |settings| settings.set_option("model", &model_id)).await?;
     let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-    Ok(Reply { result: json!({}), then: vec![(session_id, update)] })
+    Ok(Reply { result: json!({}), then: Some((session_id, update)) })
 }
 
 /// Applies a change and gives the complete list of options after it.

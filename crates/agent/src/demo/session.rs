@@ -72,6 +72,11 @@ impl Session {
         Self { record, is_open: true, turn: None }
     }
 
+    pub(super) fn close(&mut self) {
+        self.cancel();
+        self.is_open = false;
+    }
+
     pub(super) fn cancel(&self) {
         if let Some(turn) = &self.turn {
             turn.send_replace(true);

@@ -27,11 +27,11 @@ const ODD: &[Choice] =
 
 /// A tool call of which the client has heard or is about to hear.
 pub(super) struct ToolCall {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) kind: &'static str,
-    pub(super) raw_input: Value,
-    pub(super) locations: Vec<Value>,
+    id: String,
+    title: String,
+    kind: &'static str,
+    raw_input: Value,
+    locations: Value,
     /// What it shows when it is done. A diff is shown from the beginning.
     content: Value,
     raw_output: Value,
@@ -45,16 +45,13 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
             call.begin(turn).await;
             call.complete(turn).await;
         }
-        "tool-fail" => {
+        "tool-fail" | "tool-unclosed" => {
             let call = ToolCall::new(turn, "execute", None);
             call.announce(turn).await;
             call.begin(turn).await;
-            call.fail(turn, "exit status 1").await;
-        }
-        "tool-unclosed" => {
-            let call = ToolCall::new(turn, "execute", None);
-            call.announce(turn).await;
-            call.begin(turn).await;
+            if name == "tool-fail" {
+                call.fail(turn, "exit status 1").await;
+            }
         }
         "tool-update-first" => {
             let call = ToolCall::new(turn, "read", None);
@@ -105,68 +102,60 @@ impl ToolCall {
             "read" => {
                 let path = path("README.md");
                 let input = json!({ "path": path, "limit": 2 });
-                let place = json!({ "path": path, "line": 1 });
-                let output = json!({ "lines": 2 });
-                (format!("Read {path}"), input, vec![place], text("# Demo\n"), output)
+                let places = json!([{ "path": path, "line": 1 }]);
+                (format!("Read {path}"), input, places, text("# Demo\n"), json!({ "lines": 2 }))
             }
             "edit" => {
                 let path = path("src/greeting.txt");
                 let (old, new) = ("Hello\nworld\n", "Hello\nSwitchyard\n");
                 let input = json!({ "path": path, "old": old, "new": new });
-                let place = json!({ "path": path, "line": 2 });
+                let places = json!([{ "path": path, "line": 2 }]);
                 let diff = json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
-                (format!("Edit {path}"), input, vec![place], diff, json!({ "replaced": 1 }))
+                (format!("Edit {path}"), input, places, diff, json!({ "replaced": 1 }))
             }
             "delete" => {
                 let path = path("old.txt");
                 let place = json!({ "path": path });
-                let input = json!({ "path": path });
-                (format!("Delete {path}"), input, vec![place], text("Deleted."), json!({}))
+                let places = json!([place]);
+                (format!("Delete {path}"), place, places, text("Deleted."), json!({}))
             }
             "move" => {
                 let (from, to) = (path("a.txt"), format!("{cwd}/b.txt"));
-                let places = vec![json!({ "path": from }), json!({ "path": to })];
+                let places = json!([{ "path": from }, { "path": to }]);
                 let input = json!({ "from": from, "to": to });
                 (format!("Move {from}"), input, places, text("Moved."), json!({ "to": to }))
             }
             "search" => {
                 let pattern = subject.unwrap_or("TODO");
-                let place = json!({ "path": format!("{cwd}/src/main.rs"), "line": 7 });
+                let places = json!([{ "path": format!("{cwd}/src/main.rs"), "line": 7 }]);
                 let input = json!({ "pattern": pattern, "path": cwd });
-                let output = json!({ "matches": 1 });
                 let found = text("src/main.rs:7: // TODO");
-                (format!("Search for {pattern}"), input, vec![place], found, output)
+                (format!("Search for {pattern}"), input, places, found, json!({ "matches": 1 }))
             }
             "execute" => {
                 let command = subject.unwrap_or("cargo test");
                 let input = json!({ "command": command, "cwd": cwd });
                 let output = json!({ "exitCode": 0, "stdout": "ok\n" });
-                (format!("Run `{command}`"), input, vec![], text("```\nok\n```"), output)
+                (format!("Run `{command}`"), input, json!([]), text("```\nok\n```"), output)
             }
             "think" => {
                 let input = json!({ "about": subject.unwrap_or("the problem") });
-                (
-                    "Think it over".into(),
-                    input,
-                    vec![],
-                    text("It is simpler than it looks."),
-                    json!({}),
-                )
+                let thought = text("It is simpler than it looks.");
+                ("Think it over".into(), input, json!([]), thought, json!({}))
             }
             "fetch" => {
                 let url = subject.unwrap_or("https://example.com/");
-                let input = json!({ "url": url });
-                let output = json!({ "status": 200 });
-                (format!("Fetch {url}"), input, vec![], text("Example Domain"), output)
+                let (input, output) = (json!({ "url": url }), json!({ "status": 200 }));
+                (format!("Fetch {url}"), input, json!([]), text("Example Domain"), output)
             }
             "switch_mode" => {
                 let mode = subject.unwrap_or("code");
                 let input = json!({ "mode": mode });
-                (format!("Switch to {mode}"), input, vec![], text("Ready to code."), json!({}))
+                (format!("Switch to {mode}"), input, json!([]), text("Ready to code."), json!({}))
             }
             _ => {
-                let input = json!({ "subject": subject });
-                ("Do something else".into(), input, vec![], text("Done."), json!({ "ok": true }))
+                let (input, output) = (json!({ "subject": subject }), json!({ "ok": true }));
+                ("Do something else".into(), input, json!([]), text("Done."), output)
             }
         };
         Self { id, title, kind, raw_input, locations, content, raw_output }
@@ -303,9 +292,9 @@ async fn form(turn: &Turn, name: &str) {
             "required": ["name"],
         },
     });
-    let report = match turn.call("elicitation/create", &params).await {
-        Ok(raw) => format!("You answered {}\n", raw.as_str()),
-        Err(raw) => format!("The client answered an error {}\n", raw.as_str()),
+    let (what, raw) = match turn.call("elicitation/create", &params).await {
+        Ok(raw) => ("You answered", raw),
+        Err(raw) => ("The client answered an error", raw),
     };
-    turn.say(report).await;
+    turn.say(format!("{what} {}\n", raw.as_str())).await;
 }
