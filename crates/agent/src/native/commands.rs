@@ -62,10 +62,7 @@ pub(super) enum End {
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
 pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished, ToolError> {
     let settings = &context.workspace.settings;
-    let has_terminal = context.workspace.client.can.has_terminals
-        && settings.commands.in_clients_terminal
-        && !settings.sandbox.is_on();
-    if has_terminal {
+    if context.workspace.client.can.has_terminals && !settings.sandbox.is_on() {
         return terminal::run(context, order).await;
     }
     // A terminal of the client would have been refused.

@@ -172,37 +172,27 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-impl Kind {
-    pub(super) const ALL: [Self; 10] = [
-        Self::Openai,
-        Self::Azure,
-        Self::Bedrock,
-        Self::Ollama,
-        Self::Vllm,
-        Self::Litellm,
-        Self::Llamacpp,
-        Self::Openrouter,
-        Self::Lmstudio,
-        Self::Other,
-    ];
+/// Of each its word in configuration, its title, where it is when nobody says, and the variable in
+/// which its key usually is; empty where there is none.
+pub(super) const KINDS: [(Kind, [&str; 4]); 10] = [
+    (Kind::Openai, ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"]),
+    (Kind::Azure, ["azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY"]),
+    (Kind::Bedrock, ["bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"]),
+    (Kind::Ollama, ["ollama", "Ollama", "http://127.0.0.1:11434/v1", ""]),
+    (Kind::Vllm, ["vllm", "vLLM", "http://127.0.0.1:8000/v1", ""]),
+    (Kind::Litellm, ["litellm", "LiteLLM", "http://127.0.0.1:4000/v1", ""]),
+    (Kind::Llamacpp, ["llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ""]),
+    (
+        Kind::Openrouter,
+        ["openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"],
+    ),
+    (Kind::Lmstudio, ["lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ""]),
+    (Kind::Other, ["other", "an OpenAI-compatible endpoint", "", ""]),
+];
 
-    /// Its word in configuration, its title, where it is when nobody says, and the variable in
-    /// which its key usually is; empty where there is none.
+impl Kind {
     fn facts(self) -> [&'static str; 4] {
-        match self {
-            Self::Openai => ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"],
-            Self::Azure => ["azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY"],
-            Self::Bedrock => ["bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"],
-            Self::Ollama => ["ollama", "Ollama", "http://127.0.0.1:11434/v1", ""],
-            Self::Vllm => ["vllm", "vLLM", "http://127.0.0.1:8000/v1", ""],
-            Self::Litellm => ["litellm", "LiteLLM", "http://127.0.0.1:4000/v1", ""],
-            Self::Llamacpp => ["llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ""],
-            Self::Openrouter => {
-                ["openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"]
-            }
-            Self::Lmstudio => ["lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ""],
-            Self::Other => ["other", "an OpenAI-compatible endpoint", "", ""],
-        }
+        KINDS.into_iter().find(|(kind, _)| *kind == self).map_or([""; 4], |(_, facts)| facts)
     }
 
     /// As it is written in configuration, and the name of a provider that has none.
@@ -234,11 +224,11 @@ impl Kind {
         let host = url.host_str().unwrap_or_default();
         if is_loopback(url) {
             let port = url.port_or_known_default();
-            let same = |kind: &&Self| {
+            let same = |kind: &Self| {
                 let usual = kind.usual_base().and_then(|base| Url::parse(base).ok());
                 usual.is_some_and(|usual| is_loopback(&usual) && usual.port() == port)
             };
-            return Self::ALL.iter().find(same).copied().unwrap_or_default();
+            return KINDS.into_iter().map(|(kind, _)| kind).find(same).unwrap_or_default();
         }
         if host == "api.openai.com" {
             Self::Openai

@@ -144,28 +144,6 @@ impl Sandbox {
         }
     }
 
-    /// One line for people: what is enforced, and by what.
-    pub fn description(&self) -> String {
-        let Mode::Workspace { network } = self.mode else {
-            return "no sandbox: commands run with your rights".into();
-        };
-        let network = if network { "network on" } else { "network off" };
-        match (&self.bubblewrap, &self.landlock) {
-            (Ok(bubblewrap), _) => format!(
-                "sandbox by bubblewrap ({}): the workspace can be written, {network}",
-                bubblewrap.program.display()
-            ),
-            (Err(why), Ok(())) => format!(
-                "sandbox by Landlock and seccomp (bubblewrap: {why}): what is in the workspace's \
-                 directories can be written, {network}"
-            ),
-            (Err(_), Err(_)) => match self.check() {
-                Err(refused) => refused.to_string(),
-                Ok(()) => String::new(),
-            },
-        }
-    }
-
     /// The command line that runs `argv` held in; `argv` itself where no sandbox is asked for.
     /// `launcher` is the executable that calls [`launcher_main`] for [`LAUNCHER_VERB`].
     pub(crate) fn hold(

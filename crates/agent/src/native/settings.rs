@@ -72,8 +72,6 @@ pub struct CommandSettings {
     pub max_output_bytes: usize,
     /// Variables that hold keys of ours. Commands see neither them nor others with their value.
     pub secrets: BTreeSet<OsString>,
-    /// Use the terminals of clients that have them.
-    pub in_clients_terminal: bool,
 }
 
 impl Default for CommandSettings {
@@ -85,7 +83,6 @@ impl Default for CommandSettings {
             max_timeout: Duration::from_mins(30),
             max_output_bytes: 30_000,
             secrets: ["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"].map(OsString::from).into(),
-            in_clients_terminal: true,
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::assemble::Assembled;
 use super::chat::{Message, Part, push_user};
 use super::context;
 use super::context_tools::verify;
@@ -20,7 +21,7 @@ use super::tool::arguments::string;
 use super::tool::{
     Content, Kind, Output, Prepared, Tool, ToolContext, ToolError, Toolbox, by_name,
 };
-use super::turn::{Said, Stop, Talk, Telling, Turn, Voice};
+use super::turn::{Stop, Talk, Telling, Turn, Voice};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
@@ -177,13 +178,13 @@ impl Talk for Aside {
         Ok(())
     }
 
-    async fn answered(&mut self, said: Said) -> Telling<u64> {
+    async fn answered(&mut self, said: Assembled) -> Telling<u64> {
         self.said.clear();
         if let Some(usage) = said.usage {
             self.session.spend_aside(usage).await?;
         }
-        if said.is_whole {
-            let Said { text, thought, calls, .. } = said;
+        if said.finish.is_some() {
+            let Assembled { text, thought, calls, .. } = said;
             self.messages.push(Message::Assistant { text, thought, calls });
         }
         self.n_answers += 1;

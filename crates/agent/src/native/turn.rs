@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::assemble::{Assembled, Assembly};
-use super::chat::{Delta, Finish, Message, Part, Request, ToolCall, Usage};
+use super::chat::{Delta, Finish, Message, Part, Request, Usage};
 use super::models::Chosen;
 use super::session::{Session, TurnError};
 use super::tool::Toolbox;
@@ -47,16 +47,6 @@ pub(super) enum Voice {
     Thought,
 }
 
-/// A model's words and calls, as far as they came.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
-    pub text: String,
-    pub thought: String,
-    pub calls: Vec<ToolCall>,
-    pub usage: Option<Usage>,
-    pub is_whole: bool,
-}
-
 /// What comes of telling somebody something.
 pub(super) type Telling<T = ()> = Result<T, TurnError>;
 
@@ -73,8 +63,8 @@ pub(super) trait Talk: Send {
     /// Something that the user has to know, whatever else is left out.
     fn warn(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
 
-    /// An answer is over; its place.
-    fn answered(&mut self, said: Said) -> impl Future<Output = Telling<u64>> + Send;
+    /// An answer is over; its place. One without a reason to stop was cut off.
+    fn answered(&mut self, said: Assembled) -> impl Future<Output = Telling<u64>> + Send;
 
     /// A tool call has changed.
     fn show(&mut self, update: Value) -> impl Future<Output = Telling> + Send;
@@ -123,9 +113,9 @@ impl Turn<'_> {
                 () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
                 made = talk.make_room(used) => made?,
             }
-            let (said, finish) = match self.ask(talk).await {
-                Ok(Heard::Whole(said, finish)) => (said, finish),
-                Ok(Heard::Cancelled) => return Ok(Stop::Cancelled),
+            let said = match self.ask(talk).await {
+                Ok(Some(said)) => said,
+                Ok(None) => return Ok(Stop::Cancelled),
                 Err(TurnError::Model(failure)) if failure.is_too_much() && !has_made_room => {
                     has_made_room = true;
                     let is_less = tokio::select! {
@@ -145,13 +135,13 @@ impl Turn<'_> {
             if said.text.is_empty() && said.thought.is_empty() && said.calls.is_empty() {
                 talk.remark("The model answered nothing.").await?;
             }
-            let calls = said.calls.clone();
+            let (calls, finish) = (said.calls.clone(), said.finish);
             let answer = talk.answered(said).await?;
             if calls.is_empty() {
                 return Ok(match finish {
-                    Finish::Length => Stop::MaxTokens,
-                    Finish::Filtered => Stop::Refusal,
-                    Finish::Stop | Finish::Calls => Stop::EndTurn,
+                    Some(Finish::Length) => Stop::MaxTokens,
+                    Some(Finish::Filtered) => Stop::Refusal,
+                    Some(Finish::Stop | Finish::Calls) | None => Stop::EndTurn,
                 });
             }
             match self.run_calls(talk, answer, &calls, &mut failing).await? {
@@ -163,8 +153,8 @@ impl Turn<'_> {
         Ok(Stop::MaxTurnRequests)
     }
 
-    /// Asks the model and passes on what it says while it says it.
-    async fn ask(&self, talk: &mut impl Talk) -> Result<Heard, TurnError> {
+    /// Asks the model and passes on what it says while it says it. Nothing, if the turn is cancelled.
+    async fn ask(&self, talk: &mut impl Talk) -> Result<Option<Assembled>, TurnError> {
         let chosen = self.session.chosen().await?;
         self.tell_of_tools(talk, None).await?;
         let has_tools = self.session.has_tools();
@@ -175,7 +165,7 @@ impl Turn<'_> {
                 biased;
                 () = self.cancel.cancelled() => {
                     talk.answered(cut_off(assembly)).await?;
-                    return Ok(Heard::Cancelled);
+                    return Ok(None);
                 }
                 next = answer.next() => next,
             };
@@ -184,7 +174,7 @@ impl Turn<'_> {
                 Some(Ok(delta)) => delta,
                 Some(Err(failure)) => {
                     let said = cut_off(assembly);
-                    if said != Said::default() {
+                    if said != Assembled::default() {
                         talk.answered(said).await?;
                     }
                     return Err(failure.into());
@@ -214,18 +204,15 @@ impl Turn<'_> {
             }
             assembly.push(&delta);
         }
-        let Assembled { text, thought, mut calls, usage, finish } = assembly.end();
-        if finish == Some(Finish::Length) {
-            // The last of them may lack its end, and the others were meant to go with it.
-            calls.clear();
-        }
-        if !self.session.has_tools() {
-            // Nobody offered it any.
-            calls.clear();
+        let mut said = assembly.end();
+        // The last of them may lack its end, and the others were meant to go with it; or nobody
+        // offered it any.
+        if said.finish == Some(Finish::Length) || !self.session.has_tools() {
+            said.calls.clear();
         }
         // Not every endpoint says why it stops.
-        let finish = finish.unwrap_or(Finish::Stop);
-        Ok(Heard::Whole(Said { text, thought, calls, usage, is_whole: true }, finish))
+        said.finish.get_or_insert(Finish::Stop);
+        Ok(Some(said))
     }
 
     /// Says once in a session that a model gets none of the tools that it was meant to have.
@@ -260,15 +247,9 @@ impl Turn<'_> {
     }
 }
 
-enum Heard {
-    Whole(Said, Finish),
-    Cancelled,
-}
-
-fn cut_off(assembly: Assembly) -> Said {
-    let Assembled { text, thought, usage, .. } = assembly.end();
-    // Calls that may lack their end are not run, and not told.
-    Said { text, thought, usage, ..Said::default() }
+/// Calls that may lack their end are not run, and not told.
+fn cut_off(assembly: Assembly) -> Assembled {
+    Assembled { calls: Vec::new(), finish: None, ..assembly.end() }
 }
 
 #[cfg(test)]

@@ -148,15 +148,12 @@ impl Server {
     async fn open(&self) -> Result<(Connection, Arc<Vec<Offer>>), String> {
         let within = self.start_within();
         let connection = Connection::open(&self.spec, &self.settings, within).await?;
-        match timeout(within, offer::ask(&connection.peer, within)).await {
-            Ok(Ok(offers)) => Ok((connection, Arc::new(offers))),
-            Ok(Err(why)) => {
+        let asked = timeout(within, offer::ask(&connection.peer, within)).await;
+        match asked.unwrap_or_else(|_| Err("did not list its tools in time".to_owned())) {
+            Ok(offers) => Ok((connection, Arc::new(offers))),
+            Err(why) => {
                 connection.close().await;
                 Err(why)
-            }
-            Err(_elapsed) => {
-                connection.close().await;
-                Err("did not list its tools in time".to_owned())
             }
         }
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::summary;
+use crate::native::assemble::Assembled;
 use crate::native::chat::{Message, Part, Usage};
 use crate::native::client::chunk;
 use crate::native::context;
 use crate::native::journal::Item;
 use crate::native::session::{Session, TurnError};
-use crate::native::turn::{Said, Talk, Telling, Voice};
+use crate::native::turn::{Talk, Telling, Voice};
 use store::mint;
 
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl<'a> MainTalk<'a> {
     }
 
     async fn tell_compaction(
-        &self,
+        &mut self,
         id: &str,
         status: &str,
         summary: Option<&str>,
@@ -67,20 +68,6 @@ impl<'a> MainTalk<'a> {
             update["summary"] = json!([{ "type": "text", "text": summary }]);
         }
         self.session.tell(update).await
-    }
-
-    async fn remark(&self, text: &str) -> Result<(), TurnError> {
-        tracing::info!("{text}");
-        match self.session.client().can.shows_notices {
-            true => {
-                self.session
-                    .tell(json!({
-                        "sessionUpdate": "notice", "severity": "info", "title": text,
-                    }))
-                    .await
-            }
-            false => self.session.tell(chunk("agent_thought_chunk", &format!("{text}\n"))).await,
-        }
     }
 }
 
@@ -100,7 +87,12 @@ impl Talk for MainTalk<'_> {
     }
 
     async fn remark(&mut self, text: &str) -> Telling {
-        MainTalk::remark(self, text).await
+        tracing::info!("{text}");
+        let update = match self.session.client().can.shows_notices {
+            true => json!({ "sessionUpdate": "notice", "severity": "info", "title": text }),
+            false => chunk("agent_thought_chunk", &format!("{text}\n")),
+        };
+        self.session.tell(update).await
     }
 
     async fn warn(&mut self, text: &str) -> Telling {
@@ -108,11 +100,12 @@ impl Talk for MainTalk<'_> {
         Ok(())
     }
 
-    async fn answered(&mut self, said: Said) -> Telling<u64> {
-        let Said { text, thought, calls, usage, is_whole } = said;
+    async fn answered(&mut self, said: Assembled) -> Telling<u64> {
+        let Assembled { text, thought, calls, usage, finish } = said;
         if let Some(usage) = usage {
             self.usage += usage;
         }
+        let is_whole = finish.is_some();
         let item = Item::Answer { text, thought, calls, is_whole, usage };
         let seq = self.session.journal.add(item).await?;
         self.session.spent(usage.unwrap_or_default());

@@ -312,7 +312,7 @@ async fn without_an_enforcer_nothing_runs() {
     assert!(!stage.cwd().join("src/ran").exists());
     let asked = bash_tool().prepare(serde_json::json!({ "command": "true" }), &stage.context).await;
     assert_eq!(asked.unwrap_err().to_string(), refused);
-    assert_eq!(sandbox.description(), refused);
+    assert_eq!(sandbox.check().unwrap_err().to_string(), refused);
 }
 
 #[tokio::test]
@@ -325,13 +325,11 @@ async fn the_whole_file_system_is_no_workspace() {
 }
 
 #[tokio::test]
-async fn a_sandbox_says_what_it_is() {
-    assert!(Sandbox::off().description().contains("no sandbox"));
+async fn a_sandbox_says_whether_it_holds() {
+    assert!(!Sandbox::off().is_on());
     assert!(!Sandbox::detect(Mode::Off).await.is_on());
     for (name, sandbox) in enforcers(HELD).await {
-        let said = sandbox.description();
-        assert!(said.contains(name) && said.contains("network off"), "{said}");
-        assert!(sandbox.check().is_ok());
+        assert!(sandbox.is_on() && sandbox.check().is_ok(), "{name}");
     }
 }
 

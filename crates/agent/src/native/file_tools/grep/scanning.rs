@@ -51,7 +51,7 @@ pub(super) struct Plan {
     pub denied: Vec<PathBuf>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Report {
     pub text: String,
     pub locations: Vec<Location>,
@@ -68,8 +68,7 @@ pub(super) fn scan(
     name: &dyn Fn(&Place) -> String,
 ) -> Result<Report, roots::Error> {
     let mut searcher = searcher(plan);
-    let (text, locations, files) = (String::new(), Vec::new(), Vec::new());
-    let mut notes = Notes { plan, stop, text, locations, files, n_matches: 0 };
+    let mut notes = Notes { plan, stop, report: Report::default(), n_matches: 0 };
     let end = match is_file {
         true => {
             let above = place.parent().unwrap_or_else(|| place.clone());
@@ -95,19 +94,19 @@ pub(super) fn scan(
         })?,
     };
     let end = if stop.is_now() { End::TimeIsUp } else { end };
-    let mut text = notes.text;
+    let mut report = notes.report;
     let note = match end {
-        End::Whole if text.is_empty() => "no matches",
+        End::Whole if report.text.is_empty() => "no matches",
         End::Whole => "",
         End::Enough => "\n(there is more; use a narrower pattern, path or glob, or a higher limit)",
         End::TooMuch => "\n(not everything was searched; use a narrower path)",
         End::TimeIsUp => "\n(not everything was searched, it took too long; use a narrower path)",
     };
-    text.push_str(note);
+    report.text.push_str(note);
     if !plan.denied.is_empty() {
-        text.push_str("\n(files that may not be read are left out)");
+        report.text.push_str("\n(files that may not be read are left out)");
     }
-    Ok(Report { text, locations: notes.locations, files: notes.files })
+    Ok(report)
 }
 
 fn searcher(plan: &Plan) -> Searcher {
@@ -126,23 +125,21 @@ fn searcher(plan: &Plan) -> Searcher {
 struct Notes<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
-    text: String,
-    locations: Vec<Location>,
-    files: Vec<PathBuf>,
+    report: Report,
     n_matches: usize,
 }
 
 impl Notes<'_> {
     fn is_full(&self) -> bool {
-        self.n_matches >= self.plan.max_matches || self.text.len() >= MAX_CHARS
+        self.n_matches >= self.plan.max_matches || self.report.text.len() >= MAX_CHARS
     }
 
     fn search(&mut self, searcher: &mut Searcher, file: File, place: &Place, name: &str) {
         if self.plan.denied.iter().any(|denied| denied == place.path()) {
             return;
         }
-        let begin = self.text.len();
-        let n_locations = self.locations.len();
+        let begin = self.report.text.len();
+        let n_locations = self.report.locations.len();
         let n_before = self.n_matches;
         let reader = Stoppable { file, stop: self.stop.clone() };
         let matcher = &self.plan.matcher;
@@ -154,19 +151,19 @@ impl Notes<'_> {
             tracing::debug!(name, %error, "a file is not searched to its end");
         }
         if is_binary {
-            self.text.truncate(begin);
-            self.locations.truncate(n_locations);
+            self.report.text.truncate(begin);
+            self.report.locations.truncate(n_locations);
             self.n_matches = n_before;
             return;
         }
         if n_lines == 0 {
             return;
         }
-        self.files.push(place.path().to_owned());
+        self.report.files.push(place.path().to_owned());
         let _ = match self.plan.mode {
             Mode::Content => Ok(()),
-            Mode::FilesWithMatches => writeln!(self.text, "{name}"),
-            Mode::Count => writeln!(self.text, "{name}:{n_lines}"),
+            Mode::FilesWithMatches => writeln!(self.report.text, "{name}"),
+            Mode::Count => writeln!(self.report.text, "{name}:{n_lines}"),
         };
         if self.plan.mode != Mode::Content {
             self.n_matches += 1;
@@ -175,9 +172,9 @@ impl Notes<'_> {
     }
 
     fn locate(&mut self, place: &Place, line: Option<u64>) {
-        if self.locations.len() < MAX_LOCATIONS {
+        if self.report.locations.len() < MAX_LOCATIONS {
             let line = line.and_then(|line| u32::try_from(line).ok());
-            self.locations.push(Location { path: place.path().to_owned(), line });
+            self.report.locations.push(Location { path: place.path().to_owned(), line });
         }
     }
 }
@@ -196,17 +193,17 @@ impl OneFile<'_, '_> {
         for (index, text) in (0..).zip(text.lines()) {
             let line = line.unwrap_or_default() + index;
             let name = self.name;
-            let _ = write!(self.notes.text, "{name}{mark}{line}{mark}");
+            let _ = write!(self.notes.report.text, "{name}{mark}{line}{mark}");
             let from = self.first_shown(text);
             if from > 0 {
-                self.notes.text.push('…');
+                self.notes.report.text.push('…');
             }
             let mut rest = text.get(from..).unwrap_or(text).chars();
-            self.notes.text.extend(rest.by_ref().take(MAX_LINE_CHARS));
+            self.notes.report.text.extend(rest.by_ref().take(MAX_LINE_CHARS));
             if rest.next().is_some() {
-                self.notes.text.push('…');
+                self.notes.report.text.push('…');
             }
-            self.notes.text.push('\n');
+            self.notes.report.text.push('\n');
         }
     }
 
@@ -248,7 +245,7 @@ impl Sink for OneFile<'_, '_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.notes.text.push_str("--\n");
+        self.notes.report.text.push_str("--\n");
         Ok(true)
     }
 
