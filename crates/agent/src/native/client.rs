@@ -139,6 +139,17 @@ impl Client {
     }
 }
 
+/// How far the session is summarised, as an update.
+pub(super) fn compaction(id: &str, status: &str, summary: Option<&str>) -> Value {
+    let mut update = json!({
+        "sessionUpdate": "compaction_update", "compactionId": id, "status": status,
+    });
+    if let Some(summary) = summary {
+        update["summary"] = json!([{ "type": "text", "text": summary }]);
+    }
+    update
+}
+
 /// Some words as an update.
 pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })

@@ -66,7 +66,7 @@ impl Files {
         let given = given.strip_prefix("file://").unwrap_or(given).to_owned();
         let place = self.blocking(move |shared| shared.roots.resolve(&shared.cwd, &given)).await?;
         place.map_err(|error| match error {
-            roots::Error::Outside(_) => ToolError::new(format_args!(
+            roots::Error::Outside(_) => ToolError(format!(
                 "{error}; only files inside these can be used: {}",
                 self.shared.root_names()
             )),
@@ -105,24 +105,24 @@ impl Files {
             }
             Some(facts) if facts.kind == Kind::Directory => {
                 let why = "is a directory; use `list` to see what is in it";
-                return Err(ToolError::new(format_args!("`{shown}` {why}")));
+                return Err(ToolError(format!("`{shown}` {why}")));
             }
             Some(_) => {
-                return Err(ToolError::new(format_args!("`{shown}` is not a regular file")));
+                return Err(ToolError(format!("`{shown}` is not a regular file")));
             }
         };
         if let Some(bytes) = &on_disk
             && text::is_binary(bytes)
         {
             let n_bytes = bytes.len();
-            return Err(ToolError::new(format_args!(
+            return Err(ToolError(format!(
                 "`{shown}` is a binary file of {n_bytes} bytes, not text"
             )));
         }
         match self.asked_client(place).await? {
             // No difference between an empty buffer and none.
             Some(text) if text.is_empty() && on_disk.is_none() => Ok(None),
-            Some(text) if text.len() as u64 > MAX_TEXT_BYTES => Err(ToolError::new(format_args!(
+            Some(text) if text.len() as u64 > MAX_TEXT_BYTES => Err(ToolError(format!(
                 "`{shown}` is larger than {} MiB in the editor",
                 MAX_TEXT_BYTES >> 20
             ))),
@@ -130,9 +130,7 @@ impl Files {
             None => match on_disk.map(String::from_utf8) {
                 None => Ok(None),
                 Some(Ok(text)) => Ok(Some(Text::new(text))),
-                Some(Err(_)) => {
-                    Err(ToolError::new(format_args!("`{shown}` is not valid UTF-8 text")))
-                }
+                Some(Err(_)) => Err(ToolError(format!("`{shown}` is not valid UTF-8 text"))),
             },
         }
     }
@@ -161,10 +159,10 @@ impl Files {
         let shown = self.shown(place);
         match lock(&self.shared.seen).of(place.real()) {
             Some(digest) if digest == text.digest() => Ok(()),
-            Some(_) => Err(ToolError::new(format_args!(
+            Some(_) => Err(ToolError(format!(
                 "`{shown}` has changed since you read it: read it again, then change it"
             ))),
-            None => Err(ToolError::new(format_args!(
+            None => Err(ToolError(format!(
                 "you have not read `{shown}` yet: read it first, then change it"
             ))),
         }
@@ -177,11 +175,10 @@ impl Files {
         let like: Vec<_> =
             like.unwrap_or_default().iter().map(|like| format!("`{}`", self.shown(like))).collect();
         match like.as_slice() {
-            [] => ToolError::new(format_args!("`{shown}` does not exist")),
-            like => ToolError::new(format_args!(
-                "`{shown}` does not exist; did you mean {}?",
-                like.join(" or ")
-            )),
+            [] => ToolError(format!("`{shown}` does not exist")),
+            like => {
+                ToolError(format!("`{shown}` does not exist; did you mean {}?", like.join(" or ")))
+            }
         }
     }
 
@@ -206,7 +203,7 @@ impl Files {
         match self.shared.client.denial(deed).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => Err(self.denied(kind, path, &why)),
-            Err(error) => Err(ToolError::new(format_args!(
+            Err(error) => Err(ToolError(format!(
                 "the client could not be asked about `{}`: {error}",
                 path.display()
             ))),
@@ -215,7 +212,7 @@ impl Files {
 
     fn denied(&self, kind: ToolKind, path: &Path, why: &str) -> ToolError {
         let shown = path.strip_prefix(&self.shared.cwd).unwrap_or(path).display();
-        ToolError::new(format_args!("`{shown}` may not be {}: {why}", done(kind)))
+        ToolError(format!("`{shown}` may not be {}: {why}", done(kind)))
     }
 
     async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
@@ -233,7 +230,7 @@ impl Files {
                 tracing::debug!(path, %error, "the client does not read a file");
                 Ok(None)
             }
-            Err(error) => Err(ToolError::new(format_args!(
+            Err(error) => Err(ToolError(format!(
                 "the client could not be asked for `{}`: {error}",
                 self.shown(place)
             ))),

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use reqwest::header::HeaderValue;
 use reqwest::{Client, ClientBuilder, Response};
 
 /// A client that says who we are.
@@ -15,6 +16,13 @@ pub(super) fn builder() -> ClientBuilder {
 pub(super) fn strict_builder() -> ClientBuilder {
     let stay = reqwest::redirect::Policy::none();
     builder().redirect(stay).retry(reqwest::retry::never()).referer(false)
+}
+
+/// The value of a header that may hold a key.
+pub(super) fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// Reads a body into `body`, but no more than `limit` bytes of it. Whether that is all.

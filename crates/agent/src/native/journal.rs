@@ -181,12 +181,6 @@ pub(super) struct Journal {
     claim: Mutex<Option<Claim>>,
 }
 
-impl std::fmt::Debug for Journal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
 impl Journal {
     pub(super) async fn create(
         log: &Arc<dyn EventLog>,

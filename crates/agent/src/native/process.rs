@@ -61,7 +61,6 @@ impl std::fmt::Debug for Setup {
     }
 }
 
-#[derive(Debug)]
 struct Process {
     setup: Setup,
     connection: Connection,

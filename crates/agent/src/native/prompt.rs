@@ -31,7 +31,6 @@ use main_talk::MainTalk;
 const SERVERS_WITHIN: Duration = Duration::from_secs(15);
 
 /// A turn that has begun and waits to be run.
-#[derive(Debug)]
 pub(super) struct Begun {
     session: Arc<Session>,
     blocks: Vec<Value>,

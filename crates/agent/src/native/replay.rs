@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::client::chunk;
+use super::client::{chunk, compaction};
 use super::journal::{Entry, Item};
 use super::todo;
 use super::turn::call_id;
@@ -40,13 +40,8 @@ pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
                 updates.extend(todo::plan_of(shown));
             }
             Item::Compacted { summary } if shows_compaction => {
-                let summary = json!([{ "type": "text", "text": summary }]);
-                updates.push(json!({
-                    "sessionUpdate": "compaction_update",
-                    "compactionId": format!("compaction-{}", entry.seq),
-                    "status": "completed",
-                    "summary": summary,
-                }));
+                let id = format!("compaction-{}", entry.seq);
+                updates.push(compaction(&id, "completed", Some(summary)));
             }
             Item::Failed { message } => updates.extend(said("agent_message_chunk", message)),
             Item::Compacted { .. } | Item::Options { .. } | Item::Cleared | Item::Spent { .. } => {}

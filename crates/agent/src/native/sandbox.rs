@@ -165,7 +165,7 @@ impl Sandbox {
         }
         let places = Places::survey(&roots, self.hidden.paths());
         let closed = if network { "" } else { ", and there is no network" };
-        match (&self.bubblewrap, &self.landlock) {
+        let (argv, seen_tmp, told, standing) = match (&self.bubblewrap, &self.landlock) {
             // A link cannot be mounted over; Landlock keeps its directory from being changed.
             (Ok(bubblewrap), landlock) if places.links.is_empty() || landlock.is_err() => {
                 if let Some(link) = places.links.first() {
@@ -183,12 +183,7 @@ impl Sandbox {
                     "only the workspace and /tmp can be written, not the configuration of git, \
                      editors and agents in it{closed}"
                 );
-                Ok(Held {
-                    argv,
-                    variables: vec![("TMPDIR".into(), "/tmp".into())],
-                    told: Some(what),
-                    _stays: Some((standing, tmp)),
-                })
+                (argv, Path::new("/tmp"), what, standing)
             }
             (_, _) => {
                 let hidden = hidden::everywhere(&self.hidden);
@@ -206,14 +201,11 @@ impl Sandbox {
                      some directories above the workspace cannot be listed{closed}; use the file \
                      tools where they can do it"
                 );
-                Ok(Held {
-                    argv: held,
-                    variables: vec![("TMPDIR".into(), tmp.path().into())],
-                    told: Some(what),
-                    _stays: Some((Standing::default(), tmp)),
-                })
+                (held, tmp.path(), what, Standing::default())
             }
-        }
+        };
+        let variables = vec![("TMPDIR".into(), seen_tmp.into())];
+        Ok(Held { argv, variables, told: Some(told), _stays: Some((standing, tmp)) })
     }
 
     fn private_directory(&self) -> Result<Arc<TempDir>, Refused> {

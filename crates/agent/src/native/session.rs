@@ -25,7 +25,6 @@ use super::settings::context_tools::Switch;
 use super::tool::{Tool, Workspace};
 use bill::Bill;
 
-#[derive(Debug)]
 pub(super) struct Session {
     pub journal: Journal,
     pub workspace: Arc<Workspace>,

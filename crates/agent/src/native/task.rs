@@ -46,22 +46,16 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
         string("prompt", about).required(),
     ];
     let prepare = move |asked: Arguments, context: &ToolContext| {
-        let work = run(session.clone(), cancel.clone(), context.clone(), asked.prompt);
+        let (session, cancel, context) = (session.clone(), cancel.clone(), context.clone());
+        let work = async move {
+            let words = SubAgent::new(session, cancel, context).work_on(asked.prompt).await?;
+            let content = vec![Content::Text(words.clone())];
+            Ok(Output { content, ..Output::text(words) })
+        };
         // What it does asks for itself.
         Ok(Prepared::free(asked.description, work))
     };
     Tool::at_once("task", Kind::Think, description, arguments, prepare)
-}
-
-async fn run(
-    session: Arc<Session>,
-    cancel: CancellationToken,
-    context: ToolContext,
-    prompt: String,
-) -> Result<Output, ToolError> {
-    let words = SubAgent::new(session, cancel, context).work_on(prompt).await?;
-    let content = vec![Content::Text(words.clone())];
-    Ok(Output { content, ..Output::text(words) })
 }
 
 /// What a sub-agent has: not what works on the session's own conversation, and no further tasks.

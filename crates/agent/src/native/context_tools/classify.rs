@@ -49,16 +49,15 @@ pub(super) fn tool(desk: Desk) -> Arc<Tool> {
 }
 
 fn prepare(asked: Arguments, desk: Desk) -> Prepared {
-    let Arguments { hint, show } = asked;
-    let title = match show {
+    let title = match asked.show {
         true => "Look at the threads of the conversation",
         false => "Group the conversation into threads",
     };
     let work = async move {
-        if show {
+        if asked.show {
             return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
         }
-        let threads = classify(&desk, hint.as_deref()).await?;
+        let threads = classify(&desk, asked.hint.as_deref()).await?;
         let text = shown(&threads);
         let _alone = desk.alone().await;
         desk.keep(Item::Threads { threads }).await?;

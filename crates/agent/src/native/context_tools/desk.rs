@@ -19,7 +19,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// A note that is longer than this saves nothing.
 pub(super) const MAX_TEXT_CHARS: usize = 40_000;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Desk {
     pub(super) session: Arc<Session>,
     /// Calls of one answer run side by side; what one looked at must still be so when it writes.

@@ -48,8 +48,7 @@ async fn prepare(
     session: Arc<Session>,
     context: ToolContext,
 ) -> Result<Prepared, ToolError> {
-    let Arguments { judge } = asked;
-    if judge && objective(&session).is_none() {
+    if asked.judge && objective(&session).is_none() {
         return Err(ToolError::new("There is no objective to judge by; set one first."));
     }
     let checks = Checks::find(&context).await?;
@@ -59,7 +58,7 @@ async fn prepare(
         ..Shown::default()
     };
     let need = checks.need();
-    let work = async move { run(&session, &context, &checks, judge).await };
+    let work = async move { run(&session, &context, &checks, asked.judge).await };
     Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 

@@ -71,10 +71,9 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         true => envelope::read(&patch),
         false => unified::read(&counted),
     };
-    let steps =
-        steps.map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
+    let steps = steps.map_err(|why| ToolError(format!("the patch cannot be read: {why}")))?;
     if steps.len() > MAX_FILES {
-        return Err(ToolError::new(format_args!(
+        return Err(ToolError(format!(
             "the patch changes {} files; at most {MAX_FILES} at once",
             steps.len()
         )));
@@ -125,7 +124,7 @@ async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolEr
     for (index, change) in planned.iter().enumerate() {
         let before = planned.iter().take(index);
         if before.into_iter().any(|before| before.place.real() == change.place.real()) {
-            return Err(ToolError::new(format_args!(
+            return Err(ToolError(format!(
                 "the patch names `{}` twice; put its changes together",
                 files.shown(&change.place)
             )));
@@ -137,7 +136,7 @@ async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolEr
 async fn vacant(files: &Files, place: Place) -> Result<Place, ToolError> {
     match files.read(&place).await? {
         None => Ok(place),
-        Some(_) => Err(ToolError::new(format_args!(
+        Some(_) => Err(ToolError(format!(
             "`{}` exists already; update it instead of adding it",
             files.shown(&place)
         ))),
@@ -150,8 +149,7 @@ fn updated(name: &str, old: &Text, edit: &Edit<'_>) -> Result<Option<Text>, Tool
         Edit::Hunks(hunks) => hunks::apply(&plain, hunks),
         Edit::Unified(patch) => unified::apply(&plain, patch),
     };
-    let new =
-        new.map_err(|why| ToolError::new(format_args!("`{name}` cannot be patched: {why}")))?;
+    let new = new.map_err(|why| ToolError(format!("`{name}` cannot be patched: {why}")))?;
     content_of(old.in_the_way_of(&new).as_str().to_owned())
 }
 

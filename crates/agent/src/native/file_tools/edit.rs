@@ -98,9 +98,9 @@ fn edit(asked: &Arguments, name: &str, old: Option<&Text>) -> Result<Edited, Too
     };
     let (before, after) = (to_plain(&asked.old_string), to_plain(&asked.new_string));
     let Replaced { text, line, about } = replace(&whole, &before, &after, asked.replace_all)
-        .map_err(|why| ToolError::new(format_args!("`{name}` was not changed: {why}")))?;
+        .map_err(|why| ToolError(format!("`{name}` was not changed: {why}")))?;
     if text.len() as u64 > MAX_TEXT_BYTES {
-        return Err(ToolError::new(format_args!("`{name}` would become too large")));
+        return Err(ToolError(format!("`{name}` would become too large")));
     }
     let text = match old {
         Some(old) => old.in_the_way_of(&text),

@@ -50,16 +50,15 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         name => format!("Find {} in {name}", asked.pattern),
     };
     let work = async move {
-        let matches = {
-            let place = place.clone();
-            move |path: &std::path::Path| match is_absolute {
-                true => glob.is_match(place.path().join(path)),
-                false => glob.is_match(path),
-            }
-        };
         let at = place.clone();
         let found = stoppable(WITHIN, async |stop| {
-            files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
+            let work = move |roots: &Roots| {
+                newest(roots, &at, &stop, &|path| match is_absolute {
+                    true => glob.is_match(at.path().join(path)),
+                    false => glob.is_match(path),
+                })
+            };
+            files.with_roots(work).await
         });
         let (found, end) = found.await?.map_err(ToolError::new)?;
         if found.is_empty() {

@@ -88,14 +88,10 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         Some(facts) => facts.kind == FileKind::File,
     };
     let around = asked.context.unwrap_or_default();
+    let glob = asked.glob.as_deref().filter(|glob| !glob.is_empty());
     let mut plan = Plan {
         matcher: matcher(&asked)?,
-        glob: asked
-            .glob
-            .as_deref()
-            .filter(|glob| !glob.is_empty())
-            .map(search::glob)
-            .transpose()?,
+        glob: glob.map(search::glob).transpose()?,
         mode: asked.mode.unwrap_or_default(),
         is_multiline: asked.multiline,
         before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
@@ -103,7 +99,12 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
         denied: Vec::new(),
         max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
     };
-    let title = title(&asked, &files.shown(&place));
+    let mut title = format!("Search `{}`", asked.pattern);
+    match files.shown(&place).as_str() {
+        "." => {}
+        place => title.extend([" in ", place]),
+    }
+    title.extend(glob.map(|glob| format!(" ({glob})")));
     let work = async move {
         for _ in 0..MAX_ROUNDS {
             let (namer, at) = (files.clone(), place.clone());
@@ -134,17 +135,6 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     Ok(Prepared::free(title, work))
 }
 
-fn title(asked: &Arguments, place: &str) -> String {
-    let mut title = format!("Search `{}`", asked.pattern);
-    if place != "." {
-        title = format!("{title} in {place}");
-    }
-    match &asked.glob {
-        Some(glob) if !glob.is_empty() => format!("{title} ({glob})"),
-        _ => title,
-    }
-}
-
 fn matcher(asked: &Arguments) -> Result<RegexMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -161,7 +151,7 @@ fn matcher(asked: &Arguments) -> Result<RegexMatcher, ToolError> {
             true => "set multiline for a pattern that spans lines",
             false => "escape what is meant as plain text with `\\`, or set fixed_strings",
         };
-        ToolError::new(format_args!("the pattern is wrong: {error}; {hint}"))
+        ToolError(format!("the pattern is wrong: {error}; {hint}"))
     })
 }
 

@@ -85,7 +85,7 @@ fn numbered(name: &str, text: &str, from: usize, limit: usize) -> Result<String,
         return Ok(format!("(`{name}` is empty)"));
     }
     if from > n_lines {
-        return Err(ToolError::new(format_args!("`{name}` has only {n_lines} lines")));
+        return Err(ToolError(format!("`{name}` has only {n_lines} lines")));
     }
     let mut read = String::new();
     let mut to = from - 1;
@@ -131,7 +131,7 @@ async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError
     let bytes = files.bytes(place, MAX_TEXT_BYTES.max(MAX_IMAGE_BYTES)).await?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     if bytes.len() as u64 > MAX_IMAGE_BYTES {
-        return Err(ToolError::new(format_args!(
+        return Err(ToolError(format!(
             "`{shown}` is an image of {} KiB; more than {} MiB cannot be shown. Make a smaller \
              copy of it first",
             bytes.len() >> 10,

@@ -12,7 +12,7 @@ pub(super) async fn directory(files: &Files, path: Option<&str>) -> Result<Place
     match files.look(&place).await? {
         None => Err(files.missing(&place).await),
         Some(facts) if facts.kind == FileKind::Directory => Ok(place),
-        Some(_) => Err(ToolError::new(format_args!(
+        Some(_) => Err(ToolError(format!(
             "`{}` is not a directory; use `read` for a file",
             files.shown(&place)
         ))),
@@ -28,6 +28,6 @@ pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
     let glob = GlobBuilder::new(&whole).literal_separator(true).empty_alternates(true).build();
     match glob {
         Ok(glob) => Ok(glob.compile_matcher()),
-        Err(error) => Err(ToolError::new(format_args!("the pattern of names is wrong: {error}"))),
+        Err(error) => Err(ToolError(format!("the pattern of names is wrong: {error}"))),
     }
 }

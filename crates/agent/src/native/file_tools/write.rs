@@ -31,10 +31,7 @@ pub(super) fn tool() -> Arc<Tool> {
 
 async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
     if asked.content.len() as u64 > MAX_TEXT_BYTES {
-        return Err(ToolError::new(format_args!(
-            "the content is larger than {} MiB",
-            MAX_TEXT_BYTES >> 20
-        )));
+        return Err(ToolError(format!("the content is larger than {} MiB", MAX_TEXT_BYTES >> 20)));
     }
     let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;

@@ -66,13 +66,13 @@ impl Turn<'_> {
         match (&change.old, now) {
             (None, None) => Ok(()),
             (Some(old), Some(now)) if old.digest() == now.digest() => Ok(()),
-            (None, Some(_)) => Err(ToolError::new(format_args!(
+            (None, Some(_)) => Err(ToolError(format!(
                 "`{shown}` was made by someone else in the meantime: read it first"
             ))),
-            (Some(_), None) => Err(ToolError::new(format_args!(
+            (Some(_), None) => Err(ToolError(format!(
                 "`{shown}` was removed by someone else in the meantime; nothing was changed"
             ))),
-            (Some(_), Some(_)) => Err(ToolError::new(format_args!(
+            (Some(_), Some(_)) => Err(ToolError(format!(
                 "`{shown}` was changed by someone else in the meantime; nothing was changed. Read \
                  it again"
             ))),
@@ -100,8 +100,8 @@ impl Turn<'_> {
             }
         }
         match stuck.as_slice() {
-            [] => ToolError::new(format_args!("{error}; nothing was changed")),
-            stuck => ToolError::new(format_args!(
+            [] => ToolError(format!("{error}; nothing was changed")),
+            stuck => ToolError(format!(
                 "{error}; these files were changed before and could not be changed back: {}",
                 stuck.join(", ")
             )),
@@ -117,14 +117,14 @@ impl Files {
         if let Some(path) = change.place.path().to_str().filter(|_| through_client) {
             let place = change.place.clone();
             if !self.blocking(move |shared| shared.is_still(&place)).await? {
-                return Err(ToolError::new(format_args!(
+                return Err(ToolError(format!(
                     "`{}` leads somewhere else than before",
                     self.shown(&change.place)
                 )));
             }
             return client.write_text(path, new.as_str()).await.map_err(|error| {
                 let shown = self.shown(&change.place);
-                ToolError::new(format_args!("the client could not write `{shown}`: {error}"))
+                ToolError(format!("the client could not write `{shown}`: {error}"))
             });
         }
         let Change { place, old, mode, .. } = change.clone();

@@ -59,9 +59,7 @@ pub(super) fn client() -> Result<Client, String> {
 /// They were checked when the server was named.
 pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
     let header = |(name, value): (&String, &String)| {
-        let mut value = HeaderValue::from_str(value).ok()?;
-        value.set_sensitive(true);
-        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, http::sensitive(value)?))
     };
     headers.0.iter().filter_map(header).collect()
 }

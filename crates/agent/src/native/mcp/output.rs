@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::super::chat::Part;
 use super::super::tool::{Content, Output, ToolError};
+use crate::native::chat::Part;
 use crate::native::excerpt;
 
 /// Of all text of one result.
@@ -27,8 +27,8 @@ pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
     };
     for block in blocks {
         match piece(block) {
-            Piece::Text(said) => say(&said),
-            Piece::Image { mime, data } => {
+            Part::Text { text } => say(&text),
+            Part::Image { mime, data } => {
                 if n_image_bytes + data.len() > MAX_IMAGE_BYTES {
                     say(&format!("[an image ({mime}) was too large and is left out]"));
                     continue;
@@ -62,35 +62,30 @@ pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
     Ok(output)
 }
 
-enum Piece {
-    Text(String),
-    Image { mime: String, data: String },
-}
-
-fn piece(block: &Value) -> Piece {
+fn piece(block: &Value) -> Part {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mime = |block: &Value| block["mimeType"].as_str().unwrap_or("unknown type").to_owned();
     match block["type"].as_str().unwrap_or_default() {
-        "text" => Piece::Text(text(&block["text"])),
-        "image" => Piece::Image { mime: mime(block), data: text(&block["data"]) },
-        "audio" => Piece::Text(format!("[audio ({}) is left out]", mime(block))),
+        "text" => Part::text(text(&block["text"])),
+        "image" => Part::Image { mime: mime(block), data: text(&block["data"]) },
+        "audio" => Part::text(format!("[audio ({}) is left out]", mime(block))),
         "resource_link" => {
             let (name, uri) = (text(&block["name"]), text(&block["uri"]));
             let about = text(&block["description"]);
-            Piece::Text(format!("[resource {name}: {uri}] {about}").trim_end().to_owned())
+            Part::text(format!("[resource {name}: {uri}] {about}").trim_end().to_owned())
         }
         "resource" => {
             let resource = &block["resource"];
             let uri = text(&resource["uri"]);
             match (&resource["text"], &resource["blob"]) {
-                (Value::String(text), _) => Piece::Text(format!("[resource {uri}]\n{text}")),
+                (Value::String(text), _) => Part::text(format!("[resource {uri}]\n{text}")),
                 (_, Value::String(data)) if mime(resource).starts_with("image/") => {
-                    Piece::Image { mime: mime(resource), data: data.clone() }
+                    Part::Image { mime: mime(resource), data: data.clone() }
                 }
-                _ => Piece::Text(format!("[resource {uri} ({}) is left out]", mime(resource))),
+                _ => Part::text(format!("[resource {uri} ({}) is left out]", mime(resource))),
             }
         }
-        _ => Piece::Text(block.to_string()),
+        _ => Part::text(block.to_string()),
     }
 }
 

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use super::summary;
 use crate::native::assemble::Assembled;
 use crate::native::chat::{Message, Part, Usage};
-use crate::native::client::chunk;
+use crate::native::client::{chunk, compaction};
 use crate::native::context;
 use crate::native::journal::Item;
 use crate::native::session::{Session, TurnError};
 use crate::native::turn::{Talk, Telling, Voice};
 use store::mint;
 
-#[derive(Debug)]
 pub(super) struct MainTalk<'a> {
     session: &'a Arc<Session>,
     /// All that this turn cost.
@@ -61,13 +60,7 @@ impl<'a> MainTalk<'a> {
                 _ => Ok(()),
             };
         }
-        let mut update = json!({
-            "sessionUpdate": "compaction_update", "compactionId": id, "status": status,
-        });
-        if let Some(summary) = summary {
-            update["summary"] = json!([{ "type": "text", "text": summary }]);
-        }
-        self.session.tell(update).await
+        self.session.tell(compaction(id, status, summary)).await
     }
 }
 

@@ -68,12 +68,6 @@ enum Stage {
     Over,
 }
 
-/// What became of a request.
-enum Sent {
-    Answered(Box<Reading>),
-    ToolsRefused(String),
-}
-
 struct Reading {
     response: Response,
     reader: Reader,
@@ -122,8 +116,7 @@ impl Way {
                     self.stage = Stage::Send;
                 }
                 Stage::Send => match self.send().await {
-                    Ok(Sent::Answered(reading)) => self.stage = Stage::Read(reading),
-                    Ok(Sent::ToolsRefused(why)) => return Some(Ok(Delta::ToolsRefused { why })),
+                    Ok(stage) => self.stage = stage,
                     Err(trouble) => self.meet(trouble),
                 },
                 Stage::Read(mut reading) => match self.read(&mut reading).await {
@@ -172,7 +165,7 @@ impl Way {
         self.stage = Stage::Failed(failure);
     }
 
-    async fn send(&mut self) -> Result<Sent, Trouble> {
+    async fn send(&mut self) -> Result<Stage, Trouble> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let waits = endpoint.waits;
@@ -201,7 +194,7 @@ impl Way {
                     self.provider.remember(&self.request.model, self.quirks);
                 }
                 self.told_cost = cost::of_headers(response.headers());
-                return Ok(Sent::Answered(Box::new(Reading::new(response, first_by))));
+                return Ok(Stage::Read(Box::new(Reading::new(response, first_by))));
             }
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
@@ -211,7 +204,8 @@ impl Way {
                 Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
                     // Known from now on, and what is said without tools is said by others.
                     self.provider.remember(&self.request.model, quirks);
-                    return Ok(Sent::ToolsRefused(trouble.failure.message));
+                    self.ready.push_back(Delta::ToolsRefused { why: trouble.failure.message });
+                    return Ok(Stage::Over);
                 }
                 Some(quirks) if !is_about_size => {
                     tracing::debug!(?quirks, "the endpoint does not take a parameter");

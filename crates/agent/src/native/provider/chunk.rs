@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::slots::{Fragment, Slots};
-use super::think::{Said, Think};
+use super::think::Think;
 use crate::native::chat::{Delta, Finish, Usage};
 use crate::native::cost;
 
@@ -121,13 +121,13 @@ impl Chunks {
     /// Text, or a thought that the endpoint left in it.
     fn content(&mut self, text: &str, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
         self.count(text)?;
-        out.extend(self.think.feed(text).into_iter().map(delta));
+        out.extend(self.think.feed(text));
         Ok(())
     }
 
     /// Gives out what was held back because it might have been a tag.
     fn release(&mut self, out: &mut VecDeque<Delta>) {
-        out.extend(self.think.release().map(delta));
+        out.extend(self.think.release());
     }
 
     fn speak(
@@ -181,13 +181,6 @@ impl Chunks {
     fn count(&mut self, text: &str) -> Result<(), Bad> {
         self.said_bytes += text.len();
         if self.said_bytes > MAX_SAID_BYTES { Err(Bad::TooMuch) } else { Ok(()) }
-    }
-}
-
-fn delta(said: Said) -> Delta {
-    match said {
-        Said::Thought(thought) => Delta::Thought(thought),
-        Said::Text(text) => Delta::Text(text),
     }
 }
 

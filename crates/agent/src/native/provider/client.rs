@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use reqwest::{Client, ClientBuilder, Url};
 
 use super::Failure;
@@ -119,21 +119,15 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
             Kind::Azure => (HeaderName::from_static("api-key"), key.to_owned()),
             _ => (AUTHORIZATION, format!("Bearer {key}")),
         };
-        headers.insert(name, sensitive(&value).ok_or_else(|| Failure::bad_key(endpoint))?);
+        headers.insert(name, http::sensitive(&value).ok_or_else(|| Failure::bad_key(endpoint))?);
     }
     for (name, value) in &endpoint.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).ok();
-        if let (Some(name), Some(value)) = (name, sensitive(value.reveal())) {
+        if let (Some(name), Some(value)) = (name, http::sensitive(value.reveal())) {
             headers.insert(name, value);
         }
     }
     Ok(headers)
-}
-
-fn sensitive(value: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(value).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 #[cfg(test)]

@@ -4,15 +4,10 @@
 //! home, pass on what the model says. Only what an answer *begins* with is a thought: the same
 //! words further on are text, for instance about this very convention.
 
+use crate::native::chat::Delta;
+
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-
-/// What a piece of the content turned out to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
-    Thought(String),
-    Text(String),
-}
 
 /// Where in the answer we are, and what of it may still turn out to be part of a tag.
 #[derive(Debug, Default)]
@@ -28,30 +23,30 @@ pub(super) enum Think {
 }
 
 impl Think {
-    pub(super) fn feed(&mut self, piece: &str) -> Vec<Said> {
+    pub(super) fn feed(&mut self, piece: &str) -> Vec<Delta> {
         let mut said = Vec::new();
         self.take(piece, &mut said);
         said
     }
 
     /// What was held is no tag: nothing follows, or something else does.
-    pub(super) fn release(&mut self) -> Option<Said> {
+    pub(super) fn release(&mut self) -> Option<Delta> {
         match self {
             Self::Held(held) if !held.is_empty() => {
                 let text = std::mem::take(held);
                 *self = Self::Text;
-                Some(Said::Text(text))
+                Some(Delta::Text(text))
             }
-            Self::Inside(held) if !held.is_empty() => Some(Said::Thought(std::mem::take(held))),
+            Self::Inside(held) if !held.is_empty() => Some(Delta::Thought(std::mem::take(held))),
             _ => None,
         }
     }
 
-    fn take(&mut self, piece: &str, said: &mut Vec<Said>) {
+    fn take(&mut self, piece: &str, said: &mut Vec<Delta>) {
         match std::mem::take(self) {
             Self::Text => {
                 *self = Self::Text;
-                push(piece, Said::Text, said);
+                push(piece, Delta::Text, said);
             }
             Self::Start => self.begin(piece.to_owned(), said),
             Self::Held(held) => self.begin(held + piece, said),
@@ -59,12 +54,12 @@ impl Think {
             Self::Behind => {
                 let text = piece.trim_start();
                 *self = if text.is_empty() { Self::Behind } else { Self::Text };
-                push(text, Said::Text, said);
+                push(text, Delta::Text, said);
             }
         }
     }
 
-    fn begin(&mut self, text: String, said: &mut Vec<Said>) {
+    fn begin(&mut self, text: String, said: &mut Vec<Delta>) {
         let word = text.trim_start();
         if let Some(rest) = word.strip_prefix(OPEN) {
             self.think(rest.trim_start_matches('\n').to_owned(), said);
@@ -72,19 +67,19 @@ impl Think {
             *self = Self::Held(text);
         } else {
             *self = Self::Text;
-            push(&text, Said::Text, said);
+            push(&text, Delta::Text, said);
         }
     }
 
-    fn think(&mut self, mut text: String, said: &mut Vec<Said>) {
+    fn think(&mut self, mut text: String, said: &mut Vec<Delta>) {
         if let Some((thought, rest)) = text.split_once(CLOSE) {
-            push(thought.trim_end_matches('\n'), Said::Thought, said);
+            push(thought.trim_end_matches('\n'), Delta::Thought, said);
             *self = Self::Behind;
             self.take(rest, said);
             return;
         }
         let held = text.split_off(text.len() - tail(&text));
-        push(&text, Said::Thought, said);
+        push(&text, Delta::Thought, said);
         *self = Self::Inside(held);
     }
 }
@@ -98,7 +93,7 @@ fn tail(text: &str) -> usize {
     partial + if breaks <= CLOSE.len() { breaks } else { 0 }
 }
 
-fn push(text: &str, make: fn(String) -> Said, said: &mut Vec<Said>) {
+fn push(text: &str, make: fn(String) -> Delta, said: &mut Vec<Delta>) {
     if !text.is_empty() {
         said.push(make(text.to_owned()));
     }

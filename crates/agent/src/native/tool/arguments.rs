@@ -74,7 +74,7 @@ pub(super) fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<
         _ => Err(serde::de::Error::custom("the arguments are not a JSON object")),
     };
     read.map_err(|error: serde_json::Error| {
-        ToolError::new(format_args!(
+        ToolError(format!(
             "`{tool}` cannot be called like this: {error}. Call it again with arguments as its \
              schema has them"
         ))

@@ -22,7 +22,7 @@ pub(super) fn convert(html: &str, style: Style) -> String {
     let mut emitter = DefaultEmitter::default();
     // Scripts and styles are not markup.
     emitter.naively_switch_states(true);
-    let mut writer = Writer::new(style);
+    let mut writer = Writer { style, ..Writer::default() };
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => writer.start(&tag),
@@ -51,10 +51,6 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(style: Style) -> Self {
-        Self { style, ..Self::default() }
-    }
-
     fn start(&mut self, tag: &StartTag<()>) {
         let name = name_of(&tag.name);
         if let Some((skipped, n_open)) = &mut self.skipped {

@@ -5,13 +5,14 @@ use super::*;
 /// The thought and the text of an answer that comes in these pieces.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, String) {
     let mut think = Think::default();
-    let mut said: Vec<Said> = pieces.into_iter().flat_map(|piece| think.feed(piece)).collect();
+    let mut said: Vec<Delta> = pieces.into_iter().flat_map(|piece| think.feed(piece)).collect();
     said.extend(think.release());
     let mut both = (String::new(), String::new());
     for one in said {
         match one {
-            Said::Thought(thought) => both.0.push_str(&thought),
-            Said::Text(text) => both.1.push_str(&text),
+            Delta::Thought(thought) => both.0.push_str(&thought),
+            Delta::Text(text) => both.1.push_str(&text),
+            other => panic!("{other:?}"),
         }
     }
     both
@@ -45,7 +46,7 @@ fn a_flood_of_line_breaks_is_not_held() {
     think.feed("<think>x");
     let told: usize = (0..1_000)
         .flat_map(|_| think.feed("\n"))
-        .map(|said| matches!(said, Said::Thought(text) if !text.is_empty()))
+        .map(|said| matches!(said, Delta::Thought(text) if !text.is_empty()))
         .filter(|is_told| *is_told)
         .count();
     assert!(told > 0);
