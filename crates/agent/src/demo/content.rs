@@ -8,26 +8,18 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block {
-    Text {
-        text: String,
-    },
-    #[serde(rename_all = "camelCase")]
-    Image {
-        data: String,
-        mime_type: String,
-    },
-    #[serde(rename_all = "camelCase")]
-    Audio {
-        data: String,
-        mime_type: String,
-    },
-    ResourceLink {
-        name: String,
-        uri: String,
-    },
-    Resource {
-        resource: Resource,
-    },
+    Text { text: String },
+    Image(Media),
+    Audio(Media),
+    ResourceLink { name: String, uri: String },
+    Resource { resource: Resource },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Media {
+    data: String,
+    mime_type: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,10 +49,10 @@ impl From<Vec<Block>> for Prompt {
                     prompt.text.push_str(&text);
                     continue;
                 }
-                Block::Image { data, mime_type } => {
+                Block::Image(Media { data, mime_type }) => {
                     format!("[image {mime_type}, {} bytes]", decoded_len(&data))
                 }
-                Block::Audio { data, mime_type } => {
+                Block::Audio(Media { data, mime_type }) => {
                     format!("[audio {mime_type}, {} bytes]", decoded_len(&data))
                 }
                 Block::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),

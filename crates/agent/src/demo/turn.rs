@@ -14,6 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use wire::{RpcError, RpcId, codes};
 
+/// The updates that a replay shows again.
+const REPLAYED: [&str; 5] =
+    ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"];
+
 pub(super) struct Turn {
     pub(super) connection: Arc<Connection>,
     pub(super) session: String,
@@ -98,16 +102,7 @@ impl Turn {
     /// Sends an update and remembers it if a replay should show it again.
     pub(super) async fn update(&self, update: Value) {
         self.connection.send_update(&self.session, &update).await;
-        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        let is_history = matches!(
-            kind,
-            "agent_message_chunk"
-                | "agent_thought_chunk"
-                | "tool_call"
-                | "tool_call_update"
-                | "plan"
-        );
-        if is_history {
+        if REPLAYED.iter().any(|kind| update["sessionUpdate"] == *kind) {
             self.change(|session| session.record.remember_update(update));
         }
     }

@@ -148,12 +148,8 @@ impl Item {
             Self::Spent { .. } => return None,
             Self::Answer { usage: Some(usage), .. } => usage.nano_usd = None,
             Self::Called { answer, .. } => *answer = *places.get(answer)?,
-            Self::Edited { edits } => edits.retain_mut(|edit| match places.get(&edit.part) {
-                Some(place) => {
-                    edit.part = *place;
-                    true
-                }
-                None => false,
+            Self::Edited { edits } => edits.retain_mut(|edit| {
+                places.get(&edit.part).map(|place| edit.part = *place).is_some()
             }),
             Self::Covered(covering) => covering.parts = moved(&covering.parts),
             Self::Threads { threads } => {

@@ -11,11 +11,9 @@ use wire::Category;
 
 use super::config::Setup;
 use super::discover::{self, Advice, Candidate};
-use super::endpoint;
-use super::lock;
-use super::options;
 use super::provider::{Failure, Provider};
 use super::providers::{Offer, Providers};
+use super::{endpoint, lock, options};
 
 /// A list that takes longer is done without: models can still be named.
 const LIST_WITHIN: Duration = Duration::from_secs(3);

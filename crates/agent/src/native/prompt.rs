@@ -15,16 +15,12 @@ use tokio_util::sync::CancellationToken;
 use wire::RpcError;
 
 use super::chat::Usage;
-use super::content;
-use super::context;
-use super::context_tools;
 use super::journal::Item;
-use super::lock;
 use super::session::{Session, TurnError};
 use super::slash::{self, Slash};
-use super::task;
 use super::tool::by_name;
 use super::turn::{Stop, Turn};
+use super::{content, context, context_tools, lock, task};
 use main_talk::MainTalk;
 
 /// A first prompt does not wait longer for servers; their tools come with the next request.
@@ -68,8 +64,7 @@ impl Session {
         blocks: Vec<Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, RpcError> {
-        let ended = self.turn(blocks, cancel).await;
-        match ended {
+        match self.turn(blocks, cancel).await {
             Ok((stop, usage)) => Ok(answer(stop, usage)),
             Err(TurnError::Model(failure)) => {
                 tracing::error!(category = failure.category.as_str(), error = %failure, "a turn failed");

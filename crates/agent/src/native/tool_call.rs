@@ -100,9 +100,8 @@ pub struct Output {
 }
 
 impl Location {
-    /// A place as a whole.
-    pub(super) fn of(place: &roots::Place) -> Self {
-        Self { path: place.path().to_owned(), line: None }
+    pub(super) fn of(place: &roots::Place, line: Option<u32>) -> Self {
+        Self { path: place.path().to_owned(), line }
     }
 
     fn to_acp(&self) -> Value {

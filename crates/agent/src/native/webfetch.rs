@@ -18,16 +18,7 @@ use super::tool::arguments::{integer, string, word};
 use super::tool::{Kind, Need, Output, Prepared, Shown, Tool, ToolContext, ToolError};
 use super::visible;
 use fetching::{Fetched, Page, fetch, is_html, read_url};
-use page::Style;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    Text,
-    #[default]
-    Markdown,
-    Html,
-}
+use page::Format;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -82,17 +73,12 @@ fn prepare(arguments: Arguments, context: &ToolContext) -> Result<Prepared, Tool
 
 async fn told(page: Page, format: Format, limit: usize) -> String {
     let Page { url, kind, text, is_cut } = page;
-    let style = match format {
-        Format::Text => Some(Style::Text),
-        Format::Markdown => Some(Style::Markdown),
-        Format::Html => None,
-    };
-    let text = match style.filter(|_| is_html(&kind)) {
+    let text = match is_html(&kind) {
         // Some megabytes take a while.
-        Some(style) => tokio::task::spawn_blocking(move || page::convert(&text, style))
+        true => tokio::task::spawn_blocking(move || page::convert(&text, format))
             .await
             .unwrap_or_default(),
-        None => text,
+        false => text,
     };
     let text = visible::printed(text.as_bytes());
     let n_chars = text.chars().count();

@@ -31,39 +31,33 @@ const STDERR_LINES_PER_WRITE: usize = 256;
 
 pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
     match name {
-        "crash" => crash(turn, arguments.word()).await,
+        "crash" => crash(turn, arguments.word()).await?,
         "abort" => turn.connection.order_the_end(Order::Abort).await,
         "stuck" => {
             // Errors mean that the connection is ending, and then nothing is read either.
             let (done, is_done) = oneshot::channel();
             let _ = turn.connection.orders.send(Order::StopReading(done)).await;
             let _ = is_done.await;
-            Ok(Flow::Next)
         }
         "stderr" => {
             let n_lines: u64 = arguments.number()?;
             for n in 1..=n_lines {
                 write_stderr(format!("stderr line {n}\n").as_bytes()).await;
             }
-            Ok(Flow::Next)
         }
-        "stderr-flood" => {
-            flood_stderr(arguments.number()?).await;
-            Ok(Flow::Next)
-        }
+        "stderr-flood" => flood_stderr(arguments.number()?).await,
         "children" => {
-            let report = children(arguments.number()?, arguments.number_or(1)?).await;
-            turn.say(report).await;
-            Ok(Flow::Next)
+            turn.say(children(arguments.number()?, arguments.number_or(1)?).await).await;
         }
         _ => {
             turn.raw(turn.chunk_line(arguments.rest()).trim_end().to_owned()).await;
-            turn.connection.order_the_end(Order::Exit(0)).await
+            turn.connection.order_the_end(Order::Exit(0)).await;
         }
     }
+    Ok(Flow::Next)
 }
 
-async fn crash(turn: &Turn, when: Option<&str>) -> Done {
+async fn crash(turn: &Turn, when: Option<&str>) -> Result<(), Usage> {
     let call = ToolCall::new(turn, "execute", None);
     let (n_steps, code) = match when {
         None => (0, CRASH_CODE),

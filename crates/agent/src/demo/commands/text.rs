@@ -5,7 +5,7 @@
 //! What is said is valid ACP, however odd the text is. What `recall` lists was said in this session,
 //! in this process or before it. Only `hang-hard` outlives a cancel.
 
-use super::{Arguments, Done, Flow, help};
+use super::{Arguments, Done, END_TURN, Flow, help};
 use crate::demo::turn::{OnCancel, Turn};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -107,7 +107,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         "provider-error" => {
             turn.say(PROVIDER_ERROR).await;
-            return Ok(Flow::End(Ok("end_turn".to_owned())));
+            return Ok(Flow::End(Ok(END_TURN.to_owned())));
         }
         "hang" => std::future::pending::<()>().await,
         "hang-hard" => {

@@ -60,8 +60,7 @@ async fn live(
     let waiting = async {
         let exited = timeout(order.timeout, client.terminal("wait_for_exit", named())).await;
         match exited {
-            Ok(Ok(status)) => Ok(end_of(&status)),
-            Ok(Err(error)) => Err(error),
+            Ok(exited) => exited.map(|status| end_of(&status)),
             Err(_over) => Ok(End::TimedOut),
         }
     };

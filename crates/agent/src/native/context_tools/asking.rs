@@ -85,9 +85,6 @@ async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, Too
 
 /// Models put fences and a word before it, whatever they are told.
 fn object(said: &str) -> &str {
-    let (start, end) = (said.find('{'), said.rfind('}'));
-    match (start, end) {
-        (Some(start), Some(end)) => said.get(start..=end).unwrap_or(said),
-        _ => said,
-    }
+    let ends = said.find('{').zip(said.rfind('}'));
+    ends.and_then(|(start, end)| said.get(start..=end)).unwrap_or(said)
 }

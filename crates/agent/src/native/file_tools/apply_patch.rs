@@ -176,12 +176,10 @@ fn shown(files: &Files, planned: &[Change]) -> Shown {
             difference::diff(change.place.path(), text(&change.old).as_deref(), &new)
         })
         .collect();
-    let locations = planned.iter().map(|change| Location {
-        path: change.place.path().to_owned(),
-        line: match (&change.old, &change.new) {
-            (Some(old), Some(new)) => Some(difference::first_line(old.as_str(), new.as_str())),
-            _ => None,
-        },
+    let locations = planned.iter().map(|change| {
+        let sides = change.old.as_ref().zip(change.new.as_ref());
+        let line = sides.map(|(old, new)| difference::first_line(old.as_str(), new.as_str()));
+        Location::of(&change.place, line)
     });
     Shown { kind: Some(kind(planned)), title, locations: locations.collect(), content }
 }

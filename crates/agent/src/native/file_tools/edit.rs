@@ -57,10 +57,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let edited = edit(&asked, &name, old.as_ref())?;
     let shown = Shown {
         title: format!("Edit {name}"),
-        locations: vec![Location {
-            path: place.path().to_owned(),
-            line: u32::try_from(edited.line).ok(),
-        }],
+        locations: vec![Location::of(&place, u32::try_from(edited.line).ok())],
         content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
         ..Shown::default()
     };

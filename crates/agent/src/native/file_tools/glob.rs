@@ -77,7 +77,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
                 places.len()
             );
         }
-        let locations = places.iter().take(MAX_SHOWN).map(Location::of);
+        let locations = places.iter().take(MAX_SHOWN).map(|place| Location::of(place, None));
         Ok(Output { locations: locations.collect(), ..Output::text(text) })
     };
     Ok(Prepared::free(title, work))

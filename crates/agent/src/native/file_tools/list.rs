@@ -46,7 +46,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let name = files.shown(&place);
     let shown = Shown {
         title: format!("List {name}"),
-        locations: vec![Location::of(&place)],
+        locations: vec![Location::of(&place, None)],
         ..Shown::default()
     };
     let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);

@@ -50,6 +50,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let files = context.workspace.files.clone();
     let place = files.resolve(&asked.path).await?;
     let from = asked.offset.unwrap_or(1).max(1);
+    let line = asked.offset.and_then(|_| u32::try_from(from).ok());
     let shown = Shown {
         title: match (asked.offset, asked.limit) {
             (None, None) => format!("Read {}", files.shown(&place)),
@@ -59,10 +60,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
                 format!("Read {} ({from}-{to})", files.shown(&place))
             }
         },
-        locations: vec![Location {
-            path: place.path().to_owned(),
-            line: asked.offset.and_then(|_| u32::try_from(from).ok()),
-        }],
+        locations: vec![Location::of(&place, line)],
         ..Shown::default()
     };
     let work = async move {

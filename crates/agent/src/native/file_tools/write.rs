@@ -47,7 +47,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
     let shown = Shown {
         title: format!("Write {name}"),
-        locations: vec![Location { path: place.path().to_owned(), line }],
+        locations: vec![Location::of(&place, line)],
         content: vec![difference::diff(place.path(), old.as_ref().map(Text::as_str), new.as_str())],
         ..Shown::default()
     };

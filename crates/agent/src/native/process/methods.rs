@@ -184,22 +184,16 @@ impl Process {
         let has_changed = session.set_option(option, value).await?;
         let offers = session.models.offers().await;
         let described = session.describe(&offers);
-        if has_changed {
-            self.tell_options(&session, option, &described).await;
-        }
-        Ok(json!({ "configOptions": described["configOptions"] }))
-    }
-
-    /// Clients that only know one of the two ways learn of a change too.
-    async fn tell_options(&self, session: &Session, option: &str, described: &Value) {
         let options = &described["configOptions"];
+        let mode = &described["modes"]["currentModeId"];
         let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-        let _ = session.client().update(update).await;
-        if option == "mode" {
-            let mode = &described["modes"]["currentModeId"];
-            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode });
+        // Clients that only know one of the two ways learn of a change too.
+        let of_mode = (option == "mode")
+            .then(|| json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode }));
+        for update in [update].into_iter().chain(of_mode).filter(|_| has_changed) {
             let _ = session.client().update(update).await;
         }
+        Ok(json!({ "configOptions": options }))
     }
 
     /// The session that the request is about, which must be open.

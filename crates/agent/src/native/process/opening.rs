@@ -9,20 +9,15 @@ use wire::{Json, RpcError, SessionId};
 
 use super::{MAX_SESSIONS, Process};
 use crate::native::client::Client;
-use crate::native::commands;
-use crate::native::file_tools;
 use crate::native::gate::Gate;
 use crate::native::instructions::Instructions;
 use crate::native::journal::{Entry, Item, Journal};
-use crate::native::lock;
 use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
 use crate::native::options::Options;
-use crate::native::replay;
 use crate::native::session::bill::Bill;
 use crate::native::session::{RunningTurn, Session, Told};
-use crate::native::todo;
 use crate::native::tool::{Tool, Workspace};
-use crate::native::webfetch;
+use crate::native::{commands, file_tools, lock, replay, todo, webfetch};
 
 /// What `session/new` and its like ask for.
 #[derive(Debug)]

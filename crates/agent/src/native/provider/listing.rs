@@ -189,6 +189,8 @@ fn images(entry: &Value) -> Option<bool> {
 
 /// Whether it is for conversations, in the words of those who say what their models are for.
 fn chats(entry: &Value) -> Option<bool> {
+    const OTHERS: &str = "embeddings embedding image image_generation audio video moderation rerank \
+        transcribe audio_transcription audio_speech";
     // OpenRouter: what comes out of it.
     if let Some(outputs) = entry["architecture"]["output_modalities"].as_array() {
         return Some(outputs.iter().any(|output| output == "text"));
@@ -202,18 +204,7 @@ fn chats(entry: &Value) -> Option<bool> {
     // LM Studio, Together and LiteLLM.
     match entry["type"].as_str().or(entry["mode"].as_str())? {
         "llm" | "vlm" | "chat" | "language" => Some(true),
-        "embeddings"
-        | "embedding"
-        | "image"
-        | "image_generation"
-        | "audio"
-        | "video"
-        | "moderation"
-        | "rerank"
-        | "transcribe"
-        | "audio_transcription"
-        | "audio_speech" => Some(false),
-        _ => None,
+        other => OTHERS.split(' ').any(|known| known == other).then_some(false),
     }
 }
 

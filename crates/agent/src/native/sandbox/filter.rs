@@ -65,15 +65,14 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
         always.push(libc::SYS_connect);
     }
     rules.extend(always.into_iter().map(|call| (call, Vec::new())));
-    let (mut sockets, mut pairs) = (Vec::new(), Vec::new());
+    let mut pairs = Vec::new();
     if closed.network {
-        sockets.push(of_family(SeccompCmpOp::Ne)?);
         pairs.push(of_family(SeccompCmpOp::Ne)?);
     }
     if closed.connecting || closed.local {
-        sockets.extend(local_datagrams()?);
         pairs.extend(local_datagrams()?);
     }
+    let mut sockets = pairs.clone();
     if closed.local {
         sockets.push(of_family(SeccompCmpOp::Eq)?);
     }

@@ -136,15 +136,12 @@ impl Policy {
     /// Names separated by NUL would not survive in an argument, so they stand in base64.
     pub(super) fn to_argument(&self) -> OsString {
         let network = if self.network { "network" } else { "alone" };
-        let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
-            paths
-                .map(|path| STANDARD.encode(path.as_os_str().as_bytes()))
-                .collect::<Vec<_>>()
-                .join(",")
-        };
-        let writable = list(&mut self.writable.iter());
-        let sealed = list(&mut self.sealed.iter());
-        let hidden = list(&mut self.hidden.iter());
+        fn list<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> String {
+            let names = paths.into_iter().map(|path| STANDARD.encode(path.as_os_str().as_bytes()));
+            names.collect::<Vec<_>>().join(",")
+        }
+        let [writable, sealed, hidden] =
+            [list(&self.writable), list(&self.sealed), list(&self.hidden)];
         format!("{network};{writable};{sealed};{hidden}").into()
     }
 

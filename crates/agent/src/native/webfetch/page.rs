@@ -1,28 +1,36 @@
 //! HTML as something to read.
 //!
-//! In: a page. Out: Markdown, or text. It is written from the tokens as they come, without a
+//! In: a page. Out: Markdown, or text, or the page. It is written from the tokens as they come, without a
 //! tree: whatever the page does, this takes one pass and no more memory than its text.
 
 use std::fmt::Write as _;
 
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{StartTag, Token, Tokenizer};
+use serde::Deserialize;
 
 /// Deeper lists are shown like this one.
 const MAX_DEPTH: usize = 16;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Style {
+/// What a page is made into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Format {
     Text,
     #[default]
     Markdown,
+    /// Nothing else than it is.
+    Html,
 }
 
-pub(super) fn convert(html: &str, style: Style) -> String {
+pub(super) fn convert(html: &str, format: Format) -> String {
+    if format == Format::Html {
+        return html.to_owned();
+    }
     let mut emitter = DefaultEmitter::default();
     // Scripts and styles are not markup.
     emitter.naively_switch_states(true);
-    let mut writer = Writer { style, ..Writer::default() };
+    let mut writer = Writer { format, ..Writer::default() };
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => writer.start(&tag),
@@ -36,7 +44,7 @@ pub(super) fn convert(html: &str, style: Style) -> String {
 
 #[derive(Default)]
 struct Writer {
-    style: Style,
+    format: Format,
     out: String,
     /// Line ends that are due before the next text.
     n_due: usize,
@@ -57,7 +65,7 @@ impl Writer {
             *n_open += usize::from(*skipped == name && !tag.self_closing);
             return;
         }
-        let is_markdown = self.style == Style::Markdown;
+        let is_markdown = self.format == Format::Markdown;
         match &*name {
             "script" | "style" | "noscript" | "template" | "svg" | "math" | "iframe" | "object"
             | "nav" | "select" | "button" | "textarea"
@@ -133,7 +141,7 @@ impl Writer {
             }
             return;
         }
-        let is_markdown = self.style == Style::Markdown;
+        let is_markdown = self.format == Format::Markdown;
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "blockquote" | "table" | "title" => {
                 self.break_line(2);
@@ -231,7 +239,7 @@ impl Writer {
     fn open_link(&mut self, href: Option<String>) {
         self.close_link();
         let href = href.filter(|href| href.starts_with("http") || href.starts_with('/'));
-        if let (Style::Markdown, Some(href)) = (self.style, href) {
+        if let (Format::Markdown, Some(href)) = (self.format, href) {
             self.mark("[");
             self.link = Some((href, self.out.len()));
         }
@@ -249,7 +257,7 @@ impl Writer {
 
     fn finish(mut self) -> String {
         self.close_link();
-        if self.style == Style::Markdown && self.n_pre > 0 {
+        if self.format == Format::Markdown && self.n_pre > 0 {
             self.break_line(1);
             self.mark("```");
         }

@@ -174,7 +174,7 @@ impl Notes<'_> {
     fn locate(&mut self, place: &Place, line: Option<u64>) {
         if self.report.locations.len() < MAX_LOCATIONS {
             let line = line.and_then(|line| u32::try_from(line).ok());
-            self.report.locations.push(Location { path: place.path().to_owned(), line });
+            self.report.locations.push(Location::of(place, line));
         }
     }
 }
