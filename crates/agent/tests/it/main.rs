@@ -11,6 +11,7 @@ mod asking;
 mod client;
 mod faults;
 mod lifecycle;
+mod mcp;
 mod model_faults;
 mod models;
 mod offers;

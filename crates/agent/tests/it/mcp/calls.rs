@@ -21,7 +21,8 @@ async fn tools_of_all_pages_appear_namespaced_and_can_be_called() {
 
     let prepared = stage.prepare("mcp__played__echo", json!({ "a": [1] })).await;
     assert_eq!(prepared.shown.title, "played: echo");
-    assert_eq!(prepared.shown.content, [Content::Text("{\n  \"a\": [\n    1\n  ]\n}".into())]);
+    let shown = "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```";
+    assert_eq!(prepared.shown.content, [Content::Text(shown.into())]);
     let output = prepared.work.await.unwrap();
     assert_eq!(output.parts, [Part::text(r#"{"a":[1]}"#)]);
     assert_eq!(stage.text("mcp__played__echo", Value::Null).await, "{}");

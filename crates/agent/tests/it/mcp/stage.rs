@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use agent::native::chat::Part;
 use agent::native::client::{Abilities, Client};
 use agent::native::mcp::{self, ServerSpec, Servers};
-use agent::native::tool::{Need, Output, Prepared, ToolContext, Workspace, Tool, ToolError};
 use agent::native::settings::{Keeper, Settings};
+use agent::native::tool::{
+    Need, Output, Prepared, Progress, Tool, ToolContext, ToolError, Workspace,
+};
 use bus::connection::{Connection, ConnectionLimits};
 use serde_json::{Value, json};
 use soak::PATIENCE;
@@ -107,18 +109,17 @@ pub(crate) fn context(cwd: &Path) -> ToolContext {
     // Nobody is told anything in these tests.
     drop(theirs);
     let (reader, writer) = tokio::io::split(ours);
-    let limits =
-        ConnectionLimits { max_line_bytes: 1024, max_values: 1024, outbox_bytes: bus::connection::OUTBOX_BYTES, write_stall: PATIENCE };
+    let limits = ConnectionLimits {
+        max_line_bytes: 1024,
+        max_values: 1024,
+        outbox_bytes: bus::connection::OUTBOX_BYTES,
+        write_stall: PATIENCE,
+    };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
-    ToolContext {
-        session: Arc::new(Workspace {
-            cwd: cwd.to_owned(),
-            roots: vec![cwd.to_owned()],
-            client: Client::new(connection, "s".into(), Abilities::default()),
-            settings: keeper(),
-        }),
-        call: "c".into(),
-    }
+    let client = Client::new(connection, "s".into(), Abilities::default());
+    let settings = Settings::new(program(), vec!["__keeper".into()]);
+    let workspace = Workspace::new(cwd.to_owned(), &[], client, settings).unwrap();
+    ToolContext { workspace: Arc::new(workspace), call: "c".into(), progress: Progress::default() }
 }
 
 pub(crate) fn text_of(output: &Output) -> String {
