@@ -7,10 +7,10 @@ use axum::http::StatusCode;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use crate::api::input::{At, Body};
 use crate::daemon::Settings;
 use crate::endpoints::endpoints;
 use crate::guard::Guard;
+use crate::input::{At, Body};
 use crate::login::Login;
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds};

@@ -7,16 +7,14 @@
 mod agents;
 mod attachments;
 mod audit;
+mod decision;
 mod directories;
 mod document;
 mod enclosed;
 mod files;
 mod health;
-pub(crate) mod input;
 mod list;
-mod made;
 mod options;
-mod pending;
 mod permissions;
 mod prompt;
 mod session;
@@ -24,45 +22,16 @@ mod start;
 mod transcript;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::{Json, Router};
-use sessions::places::Places;
 use utoipa::OpenApi as _;
 
-use crate::attachments::Attachments;
 use crate::daemon::Daemon;
 use crate::endpoints::endpoints;
-use crate::problem::{Problem, kinds};
+use crate::problem::Problem;
 
 pub(crate) use agents::{Telling, streamed};
 pub(crate) use enclosed::uri;
-pub(crate) use input::{no_such_method, no_such_route};
-pub(crate) use session::SessionStatus;
-
-/// What the handlers here remember between requests.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    started: Instant,
-    pub(crate) agents: agents::Known,
-    made: made::Made,
-    searches: Places,
-    listings: Places,
-    pub(crate) attachments: Attachments,
-}
-
-impl Memory {
-    pub(crate) fn new(settings: &crate::daemon::Settings) -> Self {
-        Self {
-            started: Instant::now(),
-            agents: agents::Known::default(),
-            made: made::Made::default(),
-            searches: Places::new(files::MAX_AT_ONCE),
-            listings: Places::new(directories::MAX_AT_ONCE),
-            attachments: Attachments::below(settings.sessions_dir.clone()),
-        }
-    }
-}
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     routes().route("/v1/openapi.json", axum::routing::get(describe)).with_state(daemon.clone())
@@ -119,20 +88,6 @@ fn check_request_id(id: &str) -> Result<(), Problem> {
             "`clientRequestId` has 1 to {MAX_BYTES} bytes and no control characters"
         ))),
     }
-}
-
-/// Tells whether two requests ask for the same.
-pub(crate) fn digest(request: &impl serde::Serialize) -> String {
-    use base64::Engine as _;
-    use sha2::Digest as _;
-    let text = wire::Json::of(request);
-    let hash = sha2::Sha256::digest(text.as_str().as_bytes());
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash)
-}
-
-pub(crate) fn other_request() -> Problem {
-    Problem::of(kinds::IDEMPOTENCY_CONFLICT)
-        .remedy("use a new `clientRequestId` for every new request")
 }
 
 #[cfg(test)]

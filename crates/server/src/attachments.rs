@@ -227,7 +227,7 @@ impl Drop for Room {
 }
 
 fn parse(id: &str) -> Result<CallId, AttachmentError> {
-    let missing = || AttachmentError::NoSuchFile(crate::daemon::shown(id));
+    let missing = || AttachmentError::NoSuchFile(crate::problem::shown(id));
     CallId::parse(id).map_err(|_| missing())
 }
 

@@ -1,27 +1,39 @@
-//! What every handler shares.
+//! The daemon's state, which every handler shares. It knows no handler: what one of them keeps
+//! between requests is a file of its own here.
+
+pub(crate) mod agents;
+pub(crate) mod load;
+pub(crate) mod looks;
+mod made;
+pub(crate) mod snapshots;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::response::Response;
 use sessions::desk::{Desk, DeskError, Order};
 use sessions::host::AgentCapabilities;
 use sessions::permission::Mode;
+use sessions::places::Places;
 use sessions::session::SessionHandle;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
 use wire::{Fault, SessionId};
 
-use crate::attachments;
-pub use crate::events::Pace;
-use crate::guard::{BodyKind, BodyRule, Guard, Routes};
-use crate::login::Login;
+use crate::attachments::Attachments;
 use crate::metrics::Metrics;
+use crate::open_design::settings::Settings as RunSettings;
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
+use agents::KnownAgents;
+use load::Load;
+use looks::Looks;
+use made::Made;
+use snapshots::Snapshots;
+
+/// Searches for files at a time, and listings of directories. Everyone who types asks again and
+/// again; the disk shall have time for the agents.
+const MAX_SEARCHES: usize = 2;
 
 /// What the daemon may do and where it keeps things.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +56,27 @@ pub struct Settings {
     pub pace: Pace,
 }
 
+/// How long readers of events may keep us waiting, and how long we keep them waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// A reader that took less than a chunk for so long is told.
+    pub warn_after: Duration,
+    /// And for so long, loses its connection.
+    pub evict_after: Duration,
+    /// Silence is broken by a sign of life, which keeps proxies from closing the stream.
+    pub heartbeat: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            warn_after: Duration::from_secs(10),
+            evict_after: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(15),
+        }
+    }
+}
+
 /// The daemon, as its handlers know it.
 #[derive(Debug)]
 pub struct Daemon {
@@ -54,115 +87,61 @@ pub struct Daemon {
     pub stopping: CancellationToken,
     /// Every turn has ended: so do streams and connections.
     pub over: CancellationToken,
-    open_design: Mutex<crate::open_design::Settings>,
-    pub(crate) memory: crate::api::Memory,
-    pub(crate) load: crate::events::Load,
-    pub(crate) looks: crate::events::Looks,
-    pub(crate) snapshots: crate::events::Snapshots,
+    pub(crate) started: Instant,
+    pub(crate) agents: KnownAgents,
+    pub(crate) made: Made,
+    pub(crate) attachments: Attachments,
+    pub(crate) searches: Places,
+    pub(crate) listings: Places,
+    pub(crate) load: Load,
+    pub(crate) looks: Looks,
+    pub(crate) snapshots: Snapshots,
+    open_design: Mutex<RunSettings>,
 }
 
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
-        let memory = crate::api::Memory::new(&settings);
-        let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
-        let (load, looks) = (crate::events::Load::default(), crate::events::Looks::default());
-        let (open_design, snapshots) = Default::default();
         Arc::new(Self {
             desk,
-            settings,
             metrics,
-            stopping,
-            over,
-            open_design,
-            memory,
-            load,
-            looks,
-            snapshots,
+            stopping: CancellationToken::new(),
+            over: CancellationToken::new(),
+            started: Instant::now(),
+            agents: KnownAgents::default(),
+            made: Made::default(),
+            attachments: Attachments::below(settings.sessions_dir.clone()),
+            searches: Places::new(MAX_SEARCHES),
+            listings: Places::new(MAX_SEARCHES),
+            load: Load::default(),
+            looks: Looks::default(),
+            snapshots: Snapshots::default(),
+            open_design: Mutex::default(),
+            settings,
         })
     }
 
     /// What runs under `/api` get now.
-    pub(crate) fn open_design(&self) -> crate::open_design::Settings {
+    pub(crate) fn open_design(&self) -> RunSettings {
         self.open_design.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces what runs under `/api` get; those that have begun keep theirs.
-    pub fn set_open_design(&self, settings: crate::open_design::Settings) {
+    pub fn set_open_design(&self, settings: RunSettings) {
         *self.open_design.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// Removes the files of sessions that are no longer in the log.
     pub async fn sweep_attachments(&self) {
-        let Ok(sessions) = self.memory.attachments.sessions().await else { return };
+        let Ok(sessions) = self.attachments.sessions().await else { return };
         for id in sessions {
             if let Ok(None) = self.desk.log().session(id).await
-                && let Err(error) = self.memory.attachments.remove_all(id).await
+                && let Err(error) = self.attachments.remove_all(id).await
             {
                 tracing::warn!(session = %id, %error, "cannot remove its attachments");
             }
         }
     }
-}
 
-/// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
-/// the request's extensions.
-pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    let router = Router::new()
-        .merge(crate::access::router(guard, login, &daemon.settings))
-        .merge(crate::api::router(daemon))
-        .merge(crate::events::router(daemon))
-        .merge(crate::acp::router(daemon))
-        .merge(crate::open_design::router(daemon))
-        .merge(crate::login::routes().with_state(login.clone()))
-        .merge(crate::page::router());
-    refusing(router)
-}
-
-/// The routes that commands use, of a daemon to which nobody else comes.
-pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
-    refusing(crate::api::router(daemon).merge(crate::events::router(daemon)))
-}
-
-/// With the answers to those who ask for what is not there.
-fn refusing(router: Router) -> Router {
-    router
-        .fallback(crate::api::no_such_route)
-        .method_not_allowed_fallback(crate::api::no_such_method)
-}
-
-/// A way into the daemon from its own process, for the one for whom it is there.
-#[derive(Debug, Clone)]
-pub struct Inside {
-    router: Router,
-    principal: Principal,
-}
-
-impl Inside {
-    pub fn new(router: Router, principal: Principal) -> Self {
-        // As behind the guard, where there are limits of our own.
-        Self { router: router.layer(DefaultBodyLimit::disable()), principal }
-    }
-
-    /// Answers as to a request that the guard has let in.
-    pub async fn answer(self, mut request: Request) -> Response {
-        request.extensions_mut().insert(self.principal);
-        let Ok(response) = self.router.oneshot(request).await;
-        response
-    }
-}
-
-/// What the guard has to know about them.
-pub fn guarded_routes() -> Routes {
-    let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(attachments::MAX_FILE_BYTES) };
-    let max_bytes = Some(crate::open_design::MAX_FORM_BYTES);
-    let form = BodyRule { kind: BodyKind::Form, max_bytes };
-    crate::page::opened(Routes::default())
-        .body("/v1/sessions/{id}/attachments", upload)
-        .body("/api/upload", form)
-        .body("/api/projects/{id}/upload", form)
-}
-
-impl Daemon {
     /// A session by its id, if there is one that `principal` may see.
     pub(crate) async fn visible(
         &self,
@@ -236,9 +215,4 @@ impl Daemon {
         let placed = order.placed(roots, &self.desk.forbidden());
         Ok(placed.map_err(DeskError::from)?)
     }
-}
-
-/// The beginning of something that a client sent, to be shown again.
-pub(crate) fn shown(text: &str) -> String {
-    text.chars().take(80).collect()
 }

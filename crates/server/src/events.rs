@@ -6,12 +6,11 @@
 //!
 //! Always true: whoever comes back with the last id that it saw gets every frame once.
 
+mod ending;
 mod lists;
-mod load;
 mod page;
 mod patience;
 mod reader;
-mod snapshots;
 mod socket;
 mod sse;
 mod stream;
@@ -21,7 +20,6 @@ pub(crate) mod testing;
 mod wanted;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
@@ -36,33 +34,10 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::web_socket::Handshake;
 use lists::Lists;
-pub(crate) use lists::{Looks, SessionChange};
-pub(crate) use load::{Load, LoadPlace};
+pub(crate) use lists::SessionChange;
 use reader::Reader;
-pub(crate) use snapshots::Snapshots;
 use stream::{Source, Stream};
 use wanted::{Asked, Wanted};
-
-/// How long readers of events may keep us waiting, and how long we keep them waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
-    /// A reader that took less than a chunk for so long is told.
-    pub warn_after: Duration,
-    /// And for so long, loses its connection.
-    pub evict_after: Duration,
-    /// Silence is broken by a sign of life, which keeps proxies from closing the stream.
-    pub heartbeat: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            warn_after: Duration::from_secs(10),
-            evict_after: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(15),
-        }
-    }
-}
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     Router::new()

@@ -212,7 +212,7 @@ impl Guard {
         } else if self.routes.is_open(&parts.method, parts.uri.path()) {
             Admitted::Anyone
         } else if self.routes.is_nowhere(parts) {
-            let path = crate::daemon::shown(parts.uri.path());
+            let path = crate::problem::shown(parts.uri.path());
             return Err(Problem::not_found(format!("nothing is served at `{path}`")));
         } else {
             let host = called.as_ref().map(Called::host);

@@ -25,9 +25,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::api::input::Body;
 use crate::endpoints::endpoints;
 use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
+use crate::input::Body;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserLogin, BrowserToken, Sum, TokensError, sum};

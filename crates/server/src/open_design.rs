@@ -22,10 +22,10 @@ mod project;
 mod refusal;
 mod resources;
 mod run;
-mod settings;
+pub(crate) mod settings;
 mod uploads;
 mod wishes;
-mod words;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -40,7 +40,6 @@ use project::Projects;
 
 pub use settings::Settings;
 pub(crate) use uploads::MAX_FORM_BYTES;
-pub(crate) use words::{RunWords, is_end};
 
 /// What the handlers here share.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use bytes::Bytes;
 
-use crate::api::no_such_route;
 use crate::guard::Routes;
+use crate::input::no_such_route;
 
 /// What the page itself looks at the address for, as people type it, too; all of them are the
 /// same document.

@@ -127,3 +127,8 @@ impl IntoResponse for Problem {
         response
     }
 }
+
+/// The beginning of something that a client sent, to be shown again.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
+}

@@ -72,6 +72,15 @@ impl<V> Default for Client<V> {
     }
 }
 
+/// Tells whether two requests ask for the same.
+pub(crate) fn digest(request: &impl serde::Serialize) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let text = wire::Json::of(request);
+    let hash = sha2::Sha256::digest(text.as_str().as_bytes());
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,8 @@
-//! The agents of this machine, found once and shown to many.
-//!
-//! One search runs at a time, whoever asks; everybody follows the same one. What an earlier
-//! search found is answered at once, and looked for again when it is old.
+//! The agents that sessions can be made with, in a list or as they are found.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
@@ -16,88 +13,12 @@ use serde_json::json;
 use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
-use super::input::{Observer, Params, flag};
 use crate::daemon::Daemon;
+use crate::daemon::agents::Found;
+use crate::input::{Observer, Params, flag};
 use crate::problem::Problem;
 
-/// Agents are installed and updated now and then, not every minute.
-const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
-/// A list is answered after this, with what has been found by then. A search starts CLIs,
-/// and some of them take seconds.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// A catalogue has dozens.
-const MAX_AGENTS: usize = 1000;
 const HEARTBEAT: Duration = Duration::from_secs(15);
-
-/// What is known of the agents.
-#[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<Searches>);
-
-#[derive(Debug, Default)]
-struct Searches {
-    /// The last one that ended.
-    done: Option<Search>,
-    running: Option<Search>,
-}
-
-#[derive(Debug, Clone)]
-struct Search {
-    found: watch::Receiver<Found>,
-    began: Instant,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
-    pub(crate) agents: Vec<wire::Json>,
-    pub(crate) is_done: bool,
-}
-
-impl Known {
-    /// What is found, as it is found.
-    pub(crate) fn follow(&self, daemon: &Daemon, refresh: bool) -> watch::Receiver<Found> {
-        self.search(daemon, refresh).found
-    }
-
-    /// The search to follow.
-    fn search(&self, daemon: &Daemon, refresh: bool) -> Search {
-        let mut searches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if searches.running.as_ref().is_some_and(Search::is_done) {
-            searches.done = searches.running.take();
-        }
-        let is_old = searches.done.as_ref().is_none_or(|done| done.began.elapsed() > FRESH_FOR);
-        if searches.running.is_none() && (refresh || is_old) {
-            searches.running = Some(Search::begin(daemon, refresh));
-        }
-        let known = searches.done.clone().filter(|_| !refresh);
-        let search = known.or_else(|| searches.running.clone());
-        search.unwrap_or_else(|| Search::begin(daemon, refresh))
-    }
-}
-
-impl Search {
-    fn begin(daemon: &Daemon, refresh: bool) -> Self {
-        let (sender, found) = watch::channel(Found::default());
-        let mut agents = daemon.desk.agents().found(refresh);
-        task::spawn(async move {
-            while let Some(agent) = agents.recv().await {
-                sender.send_if_modified(|found| {
-                    let has_room = found.agents.len() < MAX_AGENTS;
-                    if has_room {
-                        found.agents.push(agent);
-                    }
-                    has_room
-                });
-            }
-            sender.send_modify(|found| found.is_done = true);
-        });
-        Self { found, began: Instant::now() }
-    }
-
-    fn is_done(&self) -> bool {
-        // A search that panicked will find no more.
-        self.found.borrow().is_done || self.found.has_changed().is_err()
-    }
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -132,15 +53,12 @@ pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Response, Problem> {
-    let search = daemon.memory.agents.search(&daemon, wanted.refresh);
-    let mut found = search.found;
+    let mut found = daemon.agents.follow(&daemon.desk, wanted.refresh);
     if wanted.stream {
         let agent = |agent: &wire::Json| Some(agent.as_str().to_owned());
         return Ok(streamed(found, Telling { agent, end: done, keep_alive: KeepAlive::new() }));
     }
-    let all = found.wait_for(|found| found.is_done);
-    let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
-    let Found { agents, is_done } = found.borrow().clone();
+    let Found { agents, is_done } = Found::all(&mut found).await;
     Ok(axum::Json(Agents { agents, is_complete: is_done }).into_response())
 }
 

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use utoipa::{IntoParams, ToSchema};
 
-use super::input::{At, Observer, Operator, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
-use crate::events::LoadPlace;
+use crate::daemon::load::LoadPlace;
+use crate::input::{At, Observer, Operator, Params};
 use crate::limits::patient;
 use crate::percent::percent_encoded;
 use crate::problem::{Problem, kinds};
@@ -50,7 +50,7 @@ pub(crate) async fn upload(
     let length = headers.get(header::CONTENT_LENGTH);
     let n_bytes = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let name = wanted.name.unwrap_or_default();
-    let files = &daemon.memory.attachments;
+    let files = &daemon.attachments;
     let mut upload = files.begin(record.id, &name, &principal.name, n_bytes).await?;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
@@ -93,7 +93,7 @@ pub(crate) async fn list(
     At(id): At<String>,
 ) -> Result<Json<AttachmentList>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let attachments = daemon.memory.attachments.list(record.id).await?;
+    let attachments = daemon.attachments.list(record.id).await?;
     Ok(Json(AttachmentList { attachments }))
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn get(
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let place = daemon.load.transfer(&principal.name)?;
-    let (attachment, file) = daemon.memory.attachments.open(record.id, &attachment).await?;
+    let (attachment, file) = daemon.attachments.open(record.id, &attachment).await?;
     // Whatever it is, a browser must not show it as a page of ours.
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -150,6 +150,6 @@ pub(crate) async fn delete(
     At((id, attachment)): At<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    daemon.memory.attachments.remove(record.id, &attachment).await?;
+    daemon.attachments.remove(record.id, &attachment).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -14,8 +14,8 @@ use store::{DecisionFilter, DecisionPlace, EventLog, Filter, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use wire::Millis;
 
-use super::input::{self, Admin, Params};
 use crate::daemon::Daemon;
+use crate::input::{self, Admin, Params};
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 100;

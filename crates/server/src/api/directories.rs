@@ -14,8 +14,8 @@ use roots::{Entry, Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::input::{Operator, Params, limit};
 use crate::daemon::Daemon;
+use crate::input::{Operator, Params, limit};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -27,8 +27,6 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_PATH_BYTES: usize = 4096;
 /// A disk that hangs is not waited for.
 const WITHIN: Duration = Duration::from_secs(4);
-/// Everyone who types asks again and again; the disk shall have time for the agents.
-pub(super) const MAX_AT_ONCE: usize = 2;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -84,7 +82,7 @@ pub(crate) async fn list(
     let look = Look::new(&daemon, &principal, wanted)?;
     let looking = async {
         // The place is kept for as long as the disk hangs, whoever still waits.
-        let place = daemon.memory.listings.enter(&principal.name).await;
+        let place = daemon.listings.enter(&principal.name).await;
         tokio::task::spawn_blocking(move || {
             let _place = place;
             look.list()

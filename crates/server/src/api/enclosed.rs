@@ -14,10 +14,10 @@ use sessions::places::Place;
 use wire::SessionId;
 
 use crate::attachments::Attachment;
-use crate::daemon::{Daemon, shown};
+use crate::daemon::Daemon;
 use crate::percent::percent_encoded;
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
 
 /// A larger text is better read piece by piece.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
@@ -51,7 +51,7 @@ pub(super) async fn enclosed(
         open(daemon, session, id).await?;
     }
     let takes = daemon.capabilities(session).await??;
-    let files = &daemon.memory.attachments;
+    let files = &daemon.attachments;
     let place = Some(files.in_memory.enter(&principal.name).await);
     let mut n_left = MAX_TOTAL_BYTES;
     for id in ids {
@@ -69,7 +69,7 @@ async fn open(
     session: SessionId,
     id: &str,
 ) -> Result<(Attachment, std::fs::File), Problem> {
-    let found = daemon.memory.attachments.open(session, id).await;
+    let found = daemon.attachments.open(session, id).await;
     // The prompt is what is wrong, not the path.
     found.map_err(|error| match Problem::from(error) {
         problem if problem.status == 404 => {

@@ -21,16 +21,14 @@ use serde::{Deserialize, Serialize};
 use sessions::desk::Order;
 use utoipa::{IntoParams, ToSchema};
 
-use super::input::{At, Operator, Params, limit};
 use crate::daemon::Daemon;
+use crate::input::{At, Operator, Params, limit};
 use crate::problem::Problem;
 
 /// Somebody types meanwhile, and would rather see some than wait for all.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Deeper and larger trees are rarely written by people.
 const BOUNDS: Bounds = Bounds { max_entries: 200_000, depth: 32 };
-/// Everyone who types asks again and again; the disk shall have time for the agents.
-pub(super) const MAX_AT_ONCE: usize = 2;
 const MAX_QUERY_CHARS: usize = 200;
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 200;
@@ -82,7 +80,7 @@ pub(crate) async fn find(
     let cwd = daemon.checked(order, &principal)?.cwd;
     let forbidden = daemon.desk.forbidden();
     let found = stoppable(WITHIN, async |stop: Stop| {
-        let place = daemon.memory.searches.enter(&principal.name).await;
+        let place = daemon.searches.enter(&principal.name).await;
         let search = tokio::task::spawn_blocking(move || {
             let _place = place;
             search(&cwd, &forbidden, best, &stop)

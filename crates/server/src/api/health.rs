@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::input::Observer;
 use crate::attachments;
 use crate::daemon::Daemon;
+use crate::input::Observer;
 use crate::principal::Role;
 
 /// What this daemon can do, as plain words. A word is never taken back and never changes its
@@ -107,7 +107,7 @@ pub(crate) async fn health(
     let health = Health {
         status,
         version: env!("CARGO_PKG_VERSION"),
-        uptime_seconds: daemon.memory.started.elapsed().as_secs(),
+        uptime_seconds: daemon.started.elapsed().as_secs(),
         sessions: (!principal.own_sessions).then(|| Count {
             live: daemon.desk.n_live(),
             total: usage.as_ref().ok().map(|usage| usage.n_sessions),

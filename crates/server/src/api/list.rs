@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use store::{EventLog, Filter, PageStart, SessionRecord, StoreError};
 use utoipa::{IntoParams, ToSchema};
 
-use super::input::{self, Observer, Params};
-use super::session::{Session, SessionStatus};
+use super::session::Session;
 use crate::daemon::Daemon;
+use crate::input::{self, Observer, Params};
 use crate::problem::Problem;
+use crate::status::SessionStatus;
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;

@@ -13,14 +13,14 @@ use sessions::permission::Decider;
 use sessions::session::{Answer, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
-use wire::event::{DecidedBy, RecordedOutcome};
-use wire::{CallId, Own, SessionId};
+use wire::event::DecidedBy;
+use wire::{CallId, SessionId};
 
-use super::input::{At, Body, Observer, Operator};
-use super::pending::{self, Fate};
-use crate::daemon::{Daemon, shown};
+use super::decision::{self, Decision, Fate};
+use crate::daemon::Daemon;
+use crate::input::{At, Body, Observer, Operator};
 use crate::principal::Principal;
-use crate::problem::{Problem, kinds};
+use crate::problem::{Problem, kinds, shown};
 
 /// Questions shown at once; whoever has more than this answers some first.
 const MAX_SHOWN: usize = 1000;
@@ -208,21 +208,6 @@ pub(crate) enum Refusal {
     Unattended,
 }
 
-/// Who decided what.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Decision {
-    request_id: String,
-    by: Decider,
-    /// What was chosen; of a permission.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<RecordedOutcome>,
-    /// Of an elicitation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    response: Option<Value>,
-}
-
 /// Answers a question. The first valid answer wins.
 #[utoipa::path(post, path = "/v1/sessions/{id}/permissions/{requestId}", operation_id = "answerPermission", tag = "permissions",
     request_body = PermissionAnswer,
@@ -265,7 +250,7 @@ pub(crate) async fn answer(
             return decision(&daemon, &principal, record.id, request_id).await;
         }
     }
-    match pending::fate(&daemon, &principal, record.id, request_id).await? {
+    match decision::fate(&daemon, &principal, record.id, request_id).await? {
         Fate::Unknown => Err(missing()),
         Fate::Over => Err(Problem::of(kinds::NOT_PENDING)),
         Fate::Decided(decision) => {
@@ -316,34 +301,9 @@ async fn decision(
     session: SessionId,
     request: CallId,
 ) -> Result<Json<Decision>, Problem> {
-    match pending::fate(daemon, principal, session, request).await? {
+    match decision::fate(daemon, principal, session, request).await? {
         Fate::Decided(decision) => Ok(Json(*decision)),
         _ => Err(Problem::internal("the decision is not in the log")),
-    }
-}
-
-impl Decision {
-    /// Of the event that says it.
-    pub(super) fn of(own: Own<'_>) -> Option<Self> {
-        let (request_id, by, outcome, response) = match own {
-            Own::PermissionResolved(told) => (told.request_id, told.by, Some(told.outcome), None),
-            Own::ElicitationResolved(told) => {
-                (told.request_id, told.by, None, told.response.read().ok())
-            }
-            _ => return None,
-        };
-        Some(Self { request_id: request_id.to_string(), by, outcome, response })
-    }
-
-    fn in_words(&self) -> String {
-        let detail =
-            self.by.detail.as_ref().map_or_else(String::new, |detail| format!(" {detail}"));
-        let outcome = self.outcome.as_ref();
-        let what =
-            outcome.map(|outcome| outcome.name.as_ref().unwrap_or(&outcome.outcome).as_str());
-        let action = || self.response.as_ref()?["action"].as_str();
-        let what = what.or_else(action).unwrap_or("answered");
-        format!("{}{detail} decided: {what}", self.by.who.as_str())
     }
 }
 

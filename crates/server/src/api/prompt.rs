@@ -13,11 +13,12 @@ use sessions::session::{Received, SessionHandle};
 use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
-use super::input::{At, Body, MaybeBody, Observer, Operator};
 use super::session::Session;
-use crate::daemon::{Daemon, shown};
+use crate::daemon::Daemon;
+use crate::input::{At, Body, MaybeBody, Observer, Operator};
 use crate::principal::Principal;
-use crate::problem::{Problem, kinds};
+use crate::problem::{Problem, kinds, shown};
+use crate::request_names::digest;
 
 /// More is not a prompt but a program that has lost its way.
 const MAX_BLOCKS: usize = 256;
@@ -84,7 +85,7 @@ pub(crate) async fn prompt(
     {
         return match taken.digest == request.digest {
             true => Ok(accepted(*turn, true)),
-            false => Err(super::other_request()),
+            false => Err(Problem::other_request()),
         };
     }
     let mut blocks = blocks(prompt.prompt)?;
@@ -124,7 +125,7 @@ fn named(
     super::check_request_id(id)?;
     let namespace = principal.namespace();
     let name = [session.as_str(), &namespace, id].map(str::as_bytes);
-    let request = ClientRequest { id: id.to_owned(), digest: super::digest(prompt) };
+    let request = ClientRequest { id: id.to_owned(), digest: digest(prompt) };
     Ok((TurnId::derived(&name), request))
 }
 

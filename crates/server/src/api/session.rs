@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sessions::desk::{Order, Status};
+use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details, LastEnd};
 use sessions::options::Wishes;
 use sessions::permission::Mode;
@@ -19,11 +19,13 @@ use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{Fault, Seq, SessionId};
 
-use super::input::{Admin, At, Body, MaybeBody, Observer, Operator};
 use super::options::{AgentOptions, SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
+use crate::input::{Admin, At, Body, MaybeBody, Observer, Operator};
 use crate::principal::Principal;
 use crate::problem::Problem;
+use crate::request_names::digest;
+use crate::status::SessionStatus;
 
 /// Longer ones are no titles.
 const MAX_TITLE_CHARS: usize = 500;
@@ -141,32 +143,6 @@ impl From<LastEnd> for LastTurn {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum SessionStatus {
-    Idle,
-    Running,
-    /// A question waits for an answer.
-    RequiresAction,
-    /// Its process ended in the middle of a turn.
-    Interrupted,
-    Closed,
-    Damaged,
-}
-
-impl From<Status> for SessionStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Idle => Self::Idle,
-            Status::Running => Self::Running,
-            Status::RequiresAction => Self::RequiresAction,
-            Status::Interrupted => Self::Interrupted,
-            Status::Closed => Self::Closed,
-            Status::Damaged => Self::Damaged,
-        }
-    }
-}
-
 impl Session {
     pub(crate) async fn of(daemon: &Daemon, record: SessionRecord) -> Self {
         let details = Details::read(&record);
@@ -234,7 +210,7 @@ pub(crate) async fn create(
     check_title(new.title.as_deref())?;
     new.client_request_id.as_deref().map(super::check_request_id).transpose()?;
     let request =
-        new.client_request_id.clone().map(|id| ClientRequest { id, digest: super::digest(&new) });
+        new.client_request_id.clone().map(|id| ClientRequest { id, digest: digest(&new) });
     let order = Order {
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
         cwd: daemon.whole_path(new.cwd)?,
@@ -277,7 +253,7 @@ async fn make(
 ) -> Result<(SessionId, bool), Problem> {
     let make = || async { Ok(daemon.desk.create(order.clone()).await?.handle.id()) };
     match &request {
-        Some(request) => daemon.memory.made.once(&daemon, &principal, request, make).await,
+        Some(request) => daemon.made.once(&daemon.desk, &principal, request, make).await,
         None => Ok((make().await?, true)),
     }
 }

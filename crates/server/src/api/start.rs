@@ -7,9 +7,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::input::{At, MaybeBody, Operator};
 use super::session::Session;
 use crate::daemon::Daemon;
+use crate::input::{At, MaybeBody, Operator};
 use crate::problem::Problem;
 
 /// How an agent is started.

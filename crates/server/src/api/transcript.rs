@@ -15,9 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
 use super::document::TranscriptData;
-use super::input::{self, At, Observer, Params};
 use crate::daemon::Daemon;
-use crate::events::LoadPlace;
+use crate::daemon::load::LoadPlace;
+use crate::input::{self, At, Observer, Params};
 use crate::limits::patient;
 use crate::problem::Problem;
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use super::Pace;
+use crate::daemon::Pace;
 
 /// Whoever takes a chunk within this time is not worth reading a page anew for.
 const SHORT_WAIT: Duration = Duration::from_millis(100);

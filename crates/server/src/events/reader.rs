@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sessions::session::Phase;
-use store::{ReadBudget, ReadPermit, SessionRecord, StoreError};
+use store::{ReadBudget, ReadPermit, SessionRecord};
 use tokio::sync::watch;
 use wire::{Event, Kind, Seq, SessionId};
 
+use super::ending::Ending;
 use super::page::Page;
-use super::snapshots::Log;
-use super::stream::Ending;
 use super::teller::Teller;
-use super::wanted::{Format, Place, Reason, Start, Until, Wanted};
+use super::wanted::{Place, Reason, Start, Until, Wanted};
 use crate::daemon::Daemon;
+use crate::daemon::snapshots::{Format, Log};
 
 /// Events read at once.
 const N_READ: usize = 256;
@@ -309,15 +309,6 @@ impl Reader {
     async fn record(&self) -> Result<SessionRecord, Ending> {
         let record = self.daemon.desk.log().session(self.session).await?;
         record.ok_or(Ending::SessionDeleted)
-    }
-}
-
-impl From<StoreError> for Ending {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::NoSuchSession(_) => Self::SessionDeleted,
-            error => Self::Broken(error.to_string()),
-        }
     }
 }
 

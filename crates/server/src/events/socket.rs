@@ -20,9 +20,10 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::io::InspectWriter;
 
+use super::ending::Ending;
 use super::page::{Dress, Page};
 use super::patience::{CHUNK_BYTES, Patience, Step};
-use super::stream::{Ending, GOODBYE, Next, Stream};
+use super::stream::{GOODBYE, Next, Stream};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;

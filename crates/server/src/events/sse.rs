@@ -11,9 +11,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::timeout;
 
+use super::ending::Ending;
 use super::page::{Dress, Page};
 use super::patience::{CHUNK_BYTES, Gate, Pass, Patience, Step};
-use super::stream::{Ending, GOODBYE, Next, Stream};
+use super::stream::{GOODBYE, Next, Stream};
 use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 

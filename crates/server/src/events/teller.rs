@@ -8,9 +8,9 @@ use projection::{Frame, Vocabulary};
 use wire::{Event, Seq, SessionId};
 
 use super::page::Page;
-use super::snapshots::{Log, Snapshots};
-use super::wanted::{Format, FrameId, Place};
-use crate::open_design::{self, RunWords};
+use super::wanted::{FrameId, Place};
+use crate::daemon::snapshots::{Format, Log, Snapshots};
+use crate::open_design::words::{RunWords, is_end};
 
 #[derive(Debug)]
 pub(super) struct Teller {
@@ -72,7 +72,7 @@ impl Teller {
         }
         // The end of a run is told to everybody: whoever comes back after it and hears nothing
         // would come back again and again.
-        let end = frames.last().filter(|one| open_design::is_end(one));
+        let end = frames.last().filter(|one| is_end(one));
         if let (Words::Run(_), Some(end)) = (words, end.filter(|_| told.covers(whole.place))) {
             page.tell(whole, end.name, |text| text.push_str(end.data.as_str()));
         }

@@ -14,11 +14,11 @@ use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
 use tokio::sync::mpsc;
 use wire::{Category, Draft, Event, Fault, Json, Kind, Millis, Seq, SessionId, TurnId};
 
-use super::Pace;
 use super::reader::Reader;
 use super::stream::{Source, Stream};
-use super::wanted::{Cursor, Format, Until, Wanted};
-use crate::daemon::{Daemon, Settings};
+use super::wanted::{Cursor, Until, Wanted};
+use crate::daemon::snapshots::Format;
+use crate::daemon::{Daemon, Pace, Settings};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 
@@ -124,7 +124,7 @@ struct Line {
     payload: Json,
 }
 
-pub(super) fn events() -> Vec<Event> {
+pub(crate) fn events() -> Vec<Event> {
     let lines = include_str!("../../recordings/turns.jsonl").lines();
     lines.map(|line| event(serde_json::from_str(line).unwrap())).collect()
 }

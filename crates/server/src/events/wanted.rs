@@ -10,6 +10,7 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use wire::{Seq, TurnId};
 
+use crate::daemon::snapshots::Format;
 use crate::problem::Problem;
 
 /// The query, as it came.
@@ -27,18 +28,6 @@ pub(super) struct Wanted {
     pub(super) cursor: Cursor,
     pub(super) format: Format,
     pub(super) until: Until,
-}
-
-/// The vocabulary of the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Format {
-    Acp,
-    Ui,
-    Envelopes,
-    Conversation,
-    /// One turn alone, as the UI of Open Design reads it.
-    Run(TurnId),
 }
 
 /// When the stream is over.

@@ -16,8 +16,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
-use super::bind::{Bound, Socket, UnixKind};
+use super::bind::{Bound, Socket};
 use super::open_connections::OpenConnections;
+use super::unix::UnixKind;
 use crate::guard::{Activity, Arrival, Peer};
 use crate::limits::{HttpLimits, Steady};
 use crate::tls::Tls;

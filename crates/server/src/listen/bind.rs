@@ -7,7 +7,7 @@ use std::path::Path;
 use tokio::net::{TcpListener, UnixListener};
 
 use super::ListenError;
-use super::unix::{self, SocketFile};
+use super::unix::{self, SocketFile, UnixKind};
 use crate::tls::Tls;
 
 /// For a port that is free for both kinds of address.
@@ -29,14 +29,6 @@ pub(super) enum Socket {
         /// Not there for a socket that somebody else made.
         _file: Option<SocketFile>,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UnixKind {
-    /// Our own user needs no token there.
-    Private,
-    /// Everybody needs one.
-    Shared,
 }
 
 /// Refuses what would let other machines in unprotected.

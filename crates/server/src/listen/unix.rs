@@ -14,7 +14,6 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::net::{UnixListener, UnixSocket};
 
 use super::ListenError;
-use super::bind::UnixKind;
 
 /// Clients that knock at the same moment; the kernel cuts it to its own limit.
 const BACKLOG: u32 = 1024;
@@ -23,6 +22,15 @@ const MAX_ADDRESS_BYTES: usize = 107;
 /// Two daemons that start at once look one after the other.
 const LOCK_TRIES: u32 = 100;
 const LOCK_RETRY: Duration = Duration::from_millis(20);
+
+/// Who comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnixKind {
+    /// Our own user needs no token there.
+    Private,
+    /// Everybody needs one.
+    Shared,
+}
 
 /// The file of a socket; removed when dropped, if it is still the same one.
 #[derive(Debug)]

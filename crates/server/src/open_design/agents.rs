@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -13,12 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Runs;
-use crate::api::input::Params;
 use crate::api::{Telling, streamed};
+use crate::daemon::agents::Found;
+use crate::input::Params;
 use crate::problem::{Problem, kinds};
-
-/// A list is answered after this, with what has been found by then.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
@@ -31,15 +28,14 @@ pub(super) async fn list(
     Params(wanted): Params<Wanted>,
 ) -> Response {
     let is_set = |flag: &Option<String>| matches!(flag.as_deref(), Some("" | "1" | "true"));
-    let mut found = runs.daemon.memory.agents.follow(&runs.daemon, is_set(&wanted.refresh));
+    let mut found = runs.daemon.agents.follow(&runs.daemon.desk, is_set(&wanted.refresh));
     if is_set(&wanted.stream) {
         let agent = |agent: &wire::Json| Some(info(agent)?.to_string());
         let keep_alive = KeepAlive::new().text("keepalive");
         return streamed(found, Telling { agent, end, keep_alive });
     }
-    let all = found.wait_for(|found| found.is_done);
-    let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
-    let agents: Vec<Value> = found.borrow().agents.iter().filter_map(info).collect();
+    let found = Found::all(&mut found).await;
+    let agents: Vec<Value> = found.agents.iter().filter_map(info).collect();
     Json(json!({ "agents": agents })).into_response()
 }
 
@@ -59,10 +55,10 @@ impl Runs {
         if let Some(agent) = named.or(self.daemon.settings.default_agent.as_deref()) {
             return Ok(agent.to_owned());
         }
-        let mut found = self.daemon.memory.agents.follow(&self.daemon, false);
-        let _ = tokio::time::timeout(LONGEST_WAIT, found.wait_for(|found| found.is_done)).await;
+        let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
+        let found = Found::all(&mut found).await;
         let read = |one: &wire::Json| one.read::<Value>().ok();
-        let mut usable: Vec<Value> = found.borrow().agents.iter().filter_map(read).collect();
+        let mut usable: Vec<Value> = found.agents.iter().filter_map(read).collect();
         usable.retain(|one| one["isUsable"] == true);
         // They are found in no order. The demo agent is taken when there is no other.
         let rank = |one: &Value| {

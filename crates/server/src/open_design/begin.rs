@@ -209,7 +209,7 @@ impl Runs {
         if !enclosed.has_pictures() || !takes_images {
             return Ok((blocks(new, instructions.as_deref(), earlier, enclosed.links()), None));
         }
-        let place = self.daemon.memory.attachments.in_memory.enter(&principal.name).await;
+        let place = self.daemon.attachments.in_memory.enter(&principal.name).await;
         let project = self.projects.open(principal, &project).await?;
         let enclosed = self.with_images(enclosed, principal, project, session).await?;
         Ok((blocks(new, instructions.as_deref(), earlier, enclosed), Some(place)))

@@ -130,7 +130,7 @@ impl NewRun {
 
     /// Two requests with the same are the same request, sent again.
     pub(super) fn digest(&self) -> String {
-        crate::api::digest(self)
+        crate::request_names::digest(self)
     }
 }
 

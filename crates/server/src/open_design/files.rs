@@ -19,10 +19,9 @@ use super::Runs;
 use super::body::FileName;
 use super::project::Project;
 use crate::attachments::{N_TELLING_BYTES, mime_type};
-use crate::daemon::shown;
 use crate::handles::{open_dir, reading};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
 
 /// Longer than any path that a file system takes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -117,7 +116,7 @@ impl Runs {
         }
         let Some(uploads) = self.uploads(principal).await? else { return Ok(()) };
         let uploads = Arc::new(uploads);
-        let all = &self.daemon.memory.attachments;
+        let all = &self.daemon.attachments;
         for picture in &mut enclosed.pictures {
             let Ok(relative) = picture.path.strip_prefix(&uploads.path) else { continue };
             let relative = relative.to_owned();

@@ -10,7 +10,7 @@ use store::{Filter, PageStart, SessionRecord};
 use super::Runs;
 use super::conversation::ConversationNote;
 use super::ledger::{Run, RunStatus};
-use crate::api::input::Params;
+use crate::input::Params;
 use crate::principal::Principal;
 use crate::problem::Problem;
 

@@ -12,10 +12,9 @@ use cap_std::fs::Dir;
 
 use sessions::mint;
 
-use crate::daemon::shown;
 use crate::handles::{make_dir, open_dir};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
 
 const MAX_ID_CHARS: usize = 64;
 /// Beside the projects: files that came before the run they are for. No project has this name.

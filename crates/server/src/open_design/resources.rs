@@ -14,10 +14,9 @@ use sessions::permission::Mode;
 use super::Runs;
 use super::body::NewRun;
 use super::project::is_plain_name;
-use crate::daemon::shown;
 use crate::handles::{open_dir, reading};
 use crate::principal::Principal;
-use crate::problem::Problem;
+use crate::problem::{Problem, shown};
 
 /// What goes into a prompt of one of them. Longer ones are cut, and the agent told so.
 const MAX_TEXT_BYTES: u64 = 128 << 10;

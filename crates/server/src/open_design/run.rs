@@ -19,10 +19,9 @@ use super::Runs;
 use super::body::{Given, NewRun};
 use super::conversation::session_prefix;
 use super::ledger::Run;
-use crate::api::input::{At, Params};
-use crate::daemon::shown;
+use crate::input::{At, Params};
 use crate::principal::{Principal, Role};
-use crate::problem::{Problem, kinds};
+use crate::problem::{Problem, kinds, shown};
 
 /// Beyond the whole ladder from asking an agent to stop to killing it.
 const CANCEL_WITHIN: Duration = Duration::from_secs(60);

@@ -25,12 +25,11 @@ use serde_json::{Value, json};
 use super::Runs;
 use super::form::{Form, Head};
 use super::project::{Project, UPLOADS, is_plain_name};
-use crate::api::input::At;
 use crate::attachments::{self, MAX_FILE_BYTES};
-use crate::daemon::shown;
 use crate::handles::{make_dir, no_link, open_dir};
+use crate::input::At;
 use crate::principal::{Principal, Role};
-use crate::problem::{Problem, kinds};
+use crate::problem::{Problem, kinds, shown};
 
 /// All files of a form. The front end sends at most twelve at a time.
 pub(crate) const MAX_FORM_BYTES: u64 = 64 << 20;

@@ -1,7 +1,5 @@
 //! The model and the reasoning effort of a run: checked before anything is started, and set.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use sessions::details::Details;
 use sessions::options::{Choice, Wishes, offered};
@@ -10,11 +8,9 @@ use store::SessionRecord;
 
 use super::Runs;
 use super::agents::efforts_of;
-use crate::daemon::shown;
-use crate::problem::Problem;
+use crate::daemon::agents::Found;
+use crate::problem::{Problem, shown};
 
-/// A search starts CLIs, some of which take seconds.
-const SEARCH_WITHIN: Duration = Duration::from_secs(20);
 const MAX_MODEL_CHARS: usize = 200;
 
 /// A run's wishes, and whether only the agent itself can tell what it offers.
@@ -76,10 +72,9 @@ impl Runs {
             let read = |one: &wire::Json| one.read::<Value>().ok();
             agents.iter().filter_map(read).find(|one| one["id"] == agent)
         };
-        let mut found = self.daemon.memory.agents.follow(&self.daemon, false);
-        let is_there = found.wait_for(|found| found.is_done || find(&found.agents).is_some());
-        let found = tokio::time::timeout(SEARCH_WITHIN, is_there).await.ok()?.ok()?;
-        find(&found.agents)
+        let mut found = self.daemon.agents.follow(&self.daemon.desk, false);
+        let is_there = |found: &Found| found.is_done || find(&found.agents).is_some();
+        find(&Found::when(&mut found, is_there).await.agents)
     }
 
     /// Sets a session that exists to what is wished, where it is not so already.

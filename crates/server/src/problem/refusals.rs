@@ -61,7 +61,7 @@ impl From<StoreError> for Problem {
 impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         match &error {
-            SessionError::NotQueued(NotQueued::OtherPrompt) => crate::api::other_request(),
+            SessionError::NotQueued(NotQueued::OtherPrompt) => Self::other_request(),
             SessionError::NotQueued(NotQueued::DuplicateTurn) => Self::of(kinds::DUPLICATE_TURN),
             SessionError::NotQueued(full) => {
                 Self::of(kinds::QUEUE_FULL).detail(full.to_string()).retry_after(5)
@@ -96,6 +96,11 @@ impl From<Fault> for Problem {
 }
 
 impl Problem {
+    pub(crate) fn other_request() -> Self {
+        Self::of(kinds::IDEMPOTENCY_CONFLICT)
+            .remedy("use a new `clientRequestId` for every new request")
+    }
+
     fn of_kind(kind: ProblemKind, Fault { message, remedy, .. }: Fault) -> Self {
         Self { remedy, ..Self::of(kind).detail(message) }
     }

@@ -17,12 +17,13 @@ use axum::http::{Request, Response};
 use client::{Answering, Client};
 use http_body_util::{BodyExt as _, Full};
 use runtimes::catalogue::Inside as InsideAgent;
-use server::daemon::{Daemon, Inside, sessions_router};
+use server::daemon::Daemon;
 use server::guard::{Guard, Guarded};
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http};
 use server::metrics::Metrics;
 use server::principal::Principal;
+use server::router::{Inside, sessions_router};
 use server::tokens::Tokens;
 use sessions::permission::Policy;
 use sessions::yard::Yard;
@@ -93,7 +94,7 @@ impl InsideDaemon {
         let daemon =
             assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
         let tokens = Tokens::unread(&config.home.state)?;
-        let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard());
+        let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let router = sessions_router(&daemon);
         let inside = Inside::new(router.clone(), Principal::alone(is_worker()));

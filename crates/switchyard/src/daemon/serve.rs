@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use server::daemon::{Daemon, router};
+use server::daemon::Daemon;
 use server::guard::Guard;
 use server::login::Login;
 use server::metrics::{self, Metrics};
 use server::principal::Principal;
+use server::router::router;
 use server::tokens::Tokens;
 use sessions::permission::RulesFile;
 
@@ -42,7 +43,7 @@ pub(crate) async fn serve(
     let webhook = webhook::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state)?;
-    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard());
+    let guard = Guard::new(tokens, server::router::guarded_routes(), &wanted.guard());
     let metrics = Metrics::new(crate::agents::catalogue(&config)?.ids());
     let logging = service.logging.clone();
     metrics.dropped_lines_from(move || logging.n_dropped());

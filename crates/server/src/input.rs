@@ -134,7 +134,7 @@ fn unknown_members<T: DeserializeOwned>(bytes: &[u8]) -> Vec<String> {
         let named = error.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "));
         let Some((name, _)) = named.filter(|(name, _)| object.contains_key(*name)) else { break };
         object.remove(name);
-        unknown.push(format!("`{}`", crate::daemon::shown(name)));
+        unknown.push(format!("`{}`", crate::problem::shown(name)));
     }
     unknown
 }
@@ -159,7 +159,7 @@ pub(crate) fn limit(wanted: Option<usize>, default: usize, most: usize) -> Resul
 
 /// No route has this path.
 pub(crate) async fn no_such_route(request: Request) -> Problem {
-    let path = crate::daemon::shown(request.uri().path());
+    let path = crate::problem::shown(request.uri().path());
     Problem::not_found(format!("nothing is served at `{path}`"))
         .remedy("`/v1/openapi.json` lists what is")
 }

@@ -1,10 +1,11 @@
-//! Questions of agents: those that wait for a person, and what became of the others.
-//!
-//! Those that wait are in memory, with their sessions; every decision is in the log.
+//! What became of a question of an agent: every decision is in the log.
 
-use wire::{CallId, Event, Seq, SessionId};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use wire::event::{Decider, RecordedOutcome};
+use wire::{CallId, Event, Own, Seq, SessionId};
 
-use super::permissions::Decision;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -13,6 +14,21 @@ use crate::problem::Problem;
 const PAGE: usize = 512;
 /// How far back a decision is looked for.
 const MAX_LOOKED_AT: u64 = 1 << 16;
+
+/// Who decided what.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Decision {
+    request_id: String,
+    by: Decider,
+    /// What was chosen; of a permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<RecordedOutcome>,
+    /// Of an elicitation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    response: Option<Value>,
+}
 
 /// What a session's log says about one question.
 #[derive(Debug)]
@@ -62,4 +78,29 @@ fn later(before: Fate, event: &Event, request: CallId) -> Fate {
         return before;
     }
     Decision::of(own).map_or(Fate::Over, |decision| Fate::Decided(Box::new(decision)))
+}
+
+impl Decision {
+    /// Of the event that says it.
+    fn of(own: Own<'_>) -> Option<Self> {
+        let (request_id, by, outcome, response) = match own {
+            Own::PermissionResolved(told) => (told.request_id, told.by, Some(told.outcome), None),
+            Own::ElicitationResolved(told) => {
+                (told.request_id, told.by, None, told.response.read().ok())
+            }
+            _ => return None,
+        };
+        Some(Self { request_id: request_id.to_string(), by, outcome, response })
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let detail =
+            self.by.detail.as_ref().map_or_else(String::new, |detail| format!(" {detail}"));
+        let outcome = self.outcome.as_ref();
+        let what =
+            outcome.map(|outcome| outcome.name.as_ref().unwrap_or(&outcome.outcome).as_str());
+        let action = || self.response.as_ref()?["action"].as_str();
+        let what = what.or_else(action).unwrap_or("answered");
+        format!("{}{detail} decided: {what}", self.by.who.as_str())
+    }
 }

@@ -82,7 +82,7 @@ pub(crate) struct LoadPlace {
 
 impl Load {
     /// A place for a stream of events.
-    pub(super) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
+    pub(crate) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
         place(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
     }
 

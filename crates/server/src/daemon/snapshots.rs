@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use projection::Vocabulary;
-use wire::{Seq, SessionId};
-
-use super::wanted::Format;
+use serde::Serialize;
+use wire::{Seq, SessionId, TurnId};
 
 /// Of all sessions together.
 const MAX_KEPT: usize = 64;
@@ -43,19 +42,31 @@ struct Snapshot {
 
 /// A log in one vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Log {
-    pub(super) session: SessionId,
-    pub(super) epoch: u64,
-    pub(super) format: Format,
+pub(crate) struct Log {
+    pub(crate) session: SessionId,
+    pub(crate) epoch: u64,
+    pub(crate) format: Format,
+}
+
+/// The vocabulary of the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    Acp,
+    Ui,
+    Envelopes,
+    Conversation,
+    /// One turn alone, as the UI of Open Design reads it.
+    Run(TurnId),
 }
 
 impl Snapshots {
-    pub(super) fn every(least_events: u64) -> Self {
+    pub(crate) fn every(least_events: u64) -> Self {
         Self { kept: Mutex::default(), least_events }
     }
 
     /// Keeps a reading that has come to `seq`, unless that is not worth it.
-    pub(super) fn keep(&self, log: Log, seq: Seq, vocabulary: &Vocabulary) {
+    pub(crate) fn keep(&self, log: Log, seq: Seq, vocabulary: &Vocabulary) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
         let is_new = seq.0 >= last.unwrap_or_default() + self.least_events;
@@ -75,7 +86,7 @@ impl Snapshots {
     }
 
     /// The last one that is not after `seq`.
-    pub(super) fn before(&self, log: Log, seq: Seq) -> Option<(Seq, Vocabulary)> {
+    pub(crate) fn before(&self, log: Log, seq: Seq) -> Option<(Seq, Vocabulary)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let fitting = kept.iter().filter(|one| one.log == log && one.seq <= seq);
         let last = fitting.max_by_key(|one| one.seq)?;

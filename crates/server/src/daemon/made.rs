@@ -9,12 +9,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sessions::desk::Desk;
 use sessions::details::{ClientRequest, Details};
 use store::Filter;
 use tokio::sync::OnceCell;
 use wire::SessionId;
 
-use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::request_names::{Name, RequestNames};
@@ -40,7 +40,7 @@ impl Made {
     /// made now.
     pub(crate) async fn once<F>(
         &self,
-        daemon: &Daemon,
+        desk: &Desk,
         principal: &Principal,
         request: &ClientRequest,
         make: impl Fn() -> F,
@@ -48,12 +48,12 @@ impl Made {
     where
         F: Future<Output = Result<SessionId, Problem>>,
     {
-        self.read_back(daemon, principal).await?;
+        self.read_back(desk, principal).await?;
         let name = (principal.name.clone(), request.id.clone());
         loop {
             let entry = self.entry(&name, &request.digest);
             if let Some(id) = entry.session.get()
-                && let Ok(record) = daemon.desk.record(*id).await
+                && let Ok(record) = desk.record(*id).await
                 && !principal.made(&record)
             {
                 // Somebody else had the name.
@@ -61,7 +61,7 @@ impl Made {
                 continue;
             }
             if entry.digest != request.digest {
-                return Err(super::other_request());
+                return Err(Problem::other_request());
             }
             let is_new = AtomicBool::new(false);
             let making = entry.session.get_or_try_init(|| {
@@ -71,7 +71,7 @@ impl Made {
             let made = making.await.copied();
             let is_new = is_new.load(Ordering::Relaxed);
             match made {
-                Ok(id) if is_new || daemon.desk.record(id).await.is_ok() => {
+                Ok(id) if is_new || desk.record(id).await.is_ok() => {
                     return Ok((id, is_new));
                 }
                 // It was deleted meanwhile.
@@ -102,14 +102,14 @@ impl Made {
     }
 
     /// What the last process knew of the names of `principal`.
-    async fn read_back(&self, daemon: &Daemon, principal: &Principal) -> Result<(), Problem> {
+    async fn read_back(&self, desk: &Desk, principal: &Principal) -> Result<(), Problem> {
         let mut read_back = self.read_back.lock().await;
         if read_back.contains(&principal.name) {
             return Ok(());
         }
         let made_by = Some((principal.name.clone(), principal.since));
         let filter = Filter { made_by, limit: MAX_REMEMBERED, ..Filter::default() };
-        let records = daemon.desk.log().sessions(filter).await?;
+        let records = desk.log().sessions(filter).await?;
         let mut names = self.lock();
         // The newest last, so that it is forgotten last.
         for record in records.iter().rev() {
@@ -161,7 +161,8 @@ mod tests {
         let principal = Principal { name: "a".to_owned(), ..Principal::local() };
 
         let make = async || Ok(SessionId::derived(&[b"another"]));
-        let made = Made::default().once(&one.daemon, &principal, &request, make).await.unwrap();
+        let made =
+            Made::default().once(&one.daemon.desk, &principal, &request, make).await.unwrap();
 
         assert_eq!(made, (id, false));
     }

@@ -1,0 +1,101 @@
+//! The agents of this machine, found once and shown to many.
+//!
+//! One search runs at a time, whoever asks; everybody follows the same one. What an earlier
+//! search found is answered at once, and looked for again when it is old.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sessions::desk::Desk;
+use tokio::sync::watch;
+
+/// Agents are installed and updated now and then, not every minute.
+const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+/// A list is answered after this, with what has been found by then. A search starts CLIs,
+/// and some of them take seconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// A catalogue has dozens.
+const MAX_AGENTS: usize = 1000;
+
+/// What is known of the agents.
+#[derive(Debug, Default)]
+pub(crate) struct KnownAgents(Mutex<Searches>);
+
+#[derive(Debug, Default)]
+struct Searches {
+    /// The last one that ended.
+    done: Option<Search>,
+    running: Option<Search>,
+}
+
+#[derive(Debug, Clone)]
+struct Search {
+    found: watch::Receiver<Found>,
+    began: Instant,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    pub(crate) agents: Vec<wire::Json>,
+    pub(crate) is_done: bool,
+}
+
+impl KnownAgents {
+    /// What is found, as it is found.
+    pub(crate) fn follow(&self, desk: &Desk, refresh: bool) -> watch::Receiver<Found> {
+        let mut searches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Searches { done, running } = &mut *searches;
+        if running.as_ref().is_some_and(Search::is_done) {
+            *done = running.take();
+        }
+        let known = done.as_ref().filter(|_| !refresh);
+        match known {
+            Some(fresh) if fresh.began.elapsed() <= FRESH_FOR => fresh.found.clone(),
+            old => {
+                let running = running.get_or_insert_with(|| Search::begin(desk, refresh));
+                old.unwrap_or(running).found.clone()
+            }
+        }
+    }
+}
+
+impl Found {
+    /// All of them, as far as they are found in time.
+    pub(crate) async fn all(search: &mut watch::Receiver<Self>) -> Self {
+        Self::when(search, |found| found.is_done).await
+    }
+
+    /// What is found when `is_enough`, or when nobody waits any longer.
+    pub(crate) async fn when(
+        search: &mut watch::Receiver<Self>,
+        is_enough: impl FnMut(&Self) -> bool,
+    ) -> Self {
+        let _ = tokio::time::timeout(LONGEST_WAIT, search.wait_for(is_enough)).await;
+        search.borrow().clone()
+    }
+}
+
+impl Search {
+    fn begin(desk: &Desk, refresh: bool) -> Self {
+        let (sender, found) = watch::channel(Found::default());
+        let mut agents = desk.agents().found(refresh);
+        task::spawn(async move {
+            while let Some(agent) = agents.recv().await {
+                sender.send_if_modified(|found| {
+                    let has_room = found.agents.len() < MAX_AGENTS;
+                    if has_room {
+                        found.agents.push(agent);
+                    }
+                    has_room
+                });
+            }
+            sender.send_modify(|found| found.is_done = true);
+        });
+        Self { found, began: Instant::now() }
+    }
+
+    fn is_done(&self) -> bool {
+        // A search that panicked will find no more.
+        self.found.borrow().is_done || self.found.has_changed().is_err()
+    }
+}

@@ -1,0 +1,152 @@
+//! The newest sessions as they stand, for all who watch the list of them.
+//!
+//! In: the records, read again when the last look is old and somebody asks. Out: looks, each shared
+//! by all who watch the same list. A look in which nothing is new is the same allocation as the one
+//! before, and so is each session in it that did not change.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use sessions::desk::{Desk, Status};
+use store::{Filter, SessionRecord, StoreError};
+use tokio::time::Instant;
+use wire::{Millis, Seq, SessionId};
+
+/// Soon enough for a list, and next to nothing for the log.
+const FRESH_FOR: Duration = Duration::from_millis(500);
+/// Sessions that were deleted and are remembered, until everybody who watches was told.
+const MAX_DELETED: usize = Filter::MAX_LIMIT;
+
+/// What is known of the newest sessions, as many as one listing holds, and of those that were
+/// deleted lately.
+pub(crate) type Sessions = BTreeMap<SessionId, Arc<Entry>>;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Listed(Listed),
+    Deleted { seq: Seq },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) status: Status,
+    pub(crate) title: Option<String>,
+    /// Questions that wait for a person.
+    pub(crate) n_pending: usize,
+    /// Where the last of these was asked.
+    pub(crate) last_asked: Option<Seq>,
+    pub(crate) seq: Seq,
+}
+
+/// Whose sessions are looked at, if not everybody's.
+type MadeBy = Option<(String, Millis)>;
+
+/// The looks that somebody has.
+#[derive(Debug, Default)]
+pub(crate) struct Looks(Mutex<HashMap<MadeBy, Weak<Look>>>);
+
+impl Looks {
+    pub(crate) fn at(&self, made_by: MadeBy) -> Arc<Look> {
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(look) = looks.get(&made_by).and_then(Weak::upgrade) {
+            return look;
+        }
+        looks.retain(|_, look| look.strong_count() > 0);
+        let look = Arc::new(Look { made_by: made_by.clone(), last: tokio::sync::Mutex::default() });
+        looks.insert(made_by, Arc::downgrade(&look));
+        look
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Look {
+    made_by: MadeBy,
+    last: tokio::sync::Mutex<Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    /// None before the first look.
+    at: Option<Instant>,
+    sessions: Arc<Sessions>,
+    /// Those of them that were deleted, the oldest first.
+    deleted: VecDeque<SessionId>,
+}
+
+impl Look {
+    /// The sessions as they are, or were a moment ago.
+    pub(crate) async fn sessions(&self, desk: &Desk) -> Result<Arc<Sessions>, StoreError> {
+        let mut last = self.last.lock().await;
+        if last.at.is_none_or(|at| at.elapsed() >= FRESH_FOR) {
+            let (sessions, deleted) = self.read(desk, &last.sessions).await?;
+            last.take(sessions, deleted);
+        }
+        Ok(last.sessions.clone())
+    }
+
+    /// What is listed now, and what was before and is deleted since.
+    async fn read(
+        &self,
+        desk: &Desk,
+        before: &Sessions,
+    ) -> Result<(Sessions, Vec<SessionId>), StoreError> {
+        let made_by = self.made_by.clone();
+        let filter = Filter { made_by, limit: Filter::MAX_LIMIT, ..Filter::default() };
+        let records = desk.log().sessions(filter).await?;
+        let mut now = Sessions::new();
+        for record in records {
+            let (id, entry) = (record.id, entry(desk, record).await);
+            now.insert(id, kept(before.get(&id), entry));
+        }
+        let mut deleted = Vec::new();
+        for (id, entry) in before {
+            if now.contains_key(id) {
+                continue;
+            }
+            match &**entry {
+                Entry::Deleted { .. } => drop(now.insert(*id, entry.clone())),
+                // Else it is not one of the newest any more.
+                Entry::Listed(Listed { seq, .. }) if desk.log().session(*id).await?.is_none() => {
+                    now.insert(*id, Arc::new(Entry::Deleted { seq: *seq }));
+                    deleted.push(*id);
+                }
+                Entry::Listed(_) => {}
+            }
+        }
+        Ok((now, deleted))
+    }
+}
+
+impl Last {
+    fn take(&mut self, mut sessions: Sessions, deleted: Vec<SessionId>) {
+        self.at = Some(Instant::now());
+        self.deleted.extend(deleted);
+        // One that was deleted may have been imported again.
+        self.deleted.retain(|id| {
+            sessions.get(id).is_some_and(|entry| matches!(**entry, Entry::Deleted { .. }))
+        });
+        while self.deleted.len() > MAX_DELETED
+            && let Some(id) = self.deleted.pop_front()
+        {
+            sessions.remove(&id);
+        }
+        if *self.sessions != sessions {
+            self.sessions = Arc::new(sessions);
+        }
+    }
+}
+
+async fn entry(desk: &Desk, record: SessionRecord) -> Entry {
+    let status = desk.status(&record).await;
+    let (n_pending, last_asked) = desk.yard().pending.mark(record.id);
+    Entry::Listed(Listed { status, title: record.title, n_pending, last_asked, seq: record.head })
+}
+
+/// The one from before where it says the same.
+fn kept(before: Option<&Arc<Entry>>, now: Entry) -> Arc<Entry> {
+    match before {
+        Some(before) if **before == now => before.clone(),
+        _ => Arc::new(now),
+    }
+}

@@ -1,0 +1,75 @@
+//! Every route of the daemon, and what the guard has to know of them.
+//!
+//! The one place that knows all handlers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::response::Response;
+use tower::ServiceExt as _;
+
+use crate::attachments::MAX_FILE_BYTES;
+use crate::daemon::Daemon;
+use crate::guard::{BodyKind, BodyRule, Guard, Routes};
+use crate::input::{no_such_method, no_such_route};
+use crate::login::Login;
+use crate::open_design::MAX_FORM_BYTES;
+use crate::principal::Principal;
+use crate::{access, acp, api, events, login, open_design, page};
+
+/// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
+/// the request's extensions.
+pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
+    let router = Router::new()
+        .merge(access::router(guard, login, &daemon.settings))
+        .merge(api::router(daemon))
+        .merge(events::router(daemon))
+        .merge(acp::router(daemon))
+        .merge(open_design::router(daemon))
+        .merge(login::routes().with_state(login.clone()))
+        .merge(page::router());
+    refusing(router)
+}
+
+/// The routes that commands use, of a daemon to which nobody else comes.
+pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
+    refusing(api::router(daemon).merge(events::router(daemon)))
+}
+
+/// With the answers to those who ask for what is not there.
+fn refusing(router: Router) -> Router {
+    router.fallback(no_such_route).method_not_allowed_fallback(no_such_method)
+}
+
+/// A way into the daemon from its own process, for the one for whom it is there.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    router: Router,
+    principal: Principal,
+}
+
+impl Inside {
+    pub fn new(router: Router, principal: Principal) -> Self {
+        // As behind the guard, where there are limits of our own.
+        Self { router: router.layer(DefaultBodyLimit::disable()), principal }
+    }
+
+    /// Answers as to a request that the guard has let in.
+    pub async fn answer(self, mut request: Request) -> Response {
+        request.extensions_mut().insert(self.principal);
+        let Ok(response) = self.router.oneshot(request).await;
+        response
+    }
+}
+
+/// What the guard has to know about them.
+pub fn guarded_routes() -> Routes {
+    let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(MAX_FILE_BYTES) };
+    let max_bytes = Some(MAX_FORM_BYTES);
+    let form = BodyRule { kind: BodyKind::Form, max_bytes };
+    page::opened(Routes::default())
+        .body("/v1/sessions/{id}/attachments", upload)
+        .body("/api/upload", form)
+        .body("/api/projects/{id}/upload", form)
+}
