@@ -37,7 +37,6 @@ use tokio_util::task::TaskTracker;
 use crate::hello::Token;
 use crate::switch::{Command, PlanError};
 
-mod clients;
 mod inbox;
 mod listener;
 mod note;
@@ -46,7 +45,6 @@ mod picture;
 mod port;
 mod setup;
 mod shell;
-mod workers;
 
 pub use listener::Listen;
 pub use picture::{ClientPicture, Picture};

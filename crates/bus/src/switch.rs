@@ -52,9 +52,12 @@ mod from_client;
 mod from_worker;
 mod hash;
 pub mod history;
+mod ids;
 mod line;
 mod merge;
 mod moving;
+mod overdue;
+mod parcel;
 mod plan;
 mod pool;
 mod port;
@@ -77,10 +80,11 @@ pub use port::{ClientId, CloseReason, Command, Input, Level, Millis, Output, Sto
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};
 
 use client::Client;
-use fan::{Fan, FanId};
+use fan::Fan;
 pub(crate) use hash::IdMap;
 use hash::{Jitter, NameHash};
-use pool::{Pool, PoolId};
+use ids::{FanId, PoolId};
+use pool::Pool;
 use session::Sessions;
 use timers::Timer;
 use worker::Worker;

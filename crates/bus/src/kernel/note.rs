@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::listener::Listener;
 use super::picture::Picture;
 use super::{BusError, Setup};
-use crate::exit::ExitReport;
 use crate::hello::Token;
+use crate::processes::exit::ExitReport;
+use crate::processes::worker::WorkerHandle;
 use crate::switch::{Command, WorkerId};
-use crate::worker::WorkerHandle;
 
 /// Most notes are answered questions or come once in a worker's life.
 const QUEUE_NOTES: usize = 256;

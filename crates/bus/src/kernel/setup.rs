@@ -4,9 +4,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use crate::launch::Launch;
+use crate::processes::launch::Launch;
+use crate::processes::worker::StopLadder;
 use crate::switch::{Limits, Plan, PlanError, PoolPlan};
-use crate::worker::StopLadder;
 
 /// Everything a bus is told at its start and at a reload.
 #[derive(Debug, Clone)]

@@ -4,6 +4,10 @@
 //! switch could decide. Everything that one wake-up brings is read first and written last,
 //! so that a burst costs one write per party however many lines it holds.
 
+mod clients;
+mod shown;
+mod workers;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Write as _;
@@ -19,14 +23,15 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use super::clients::ClientEdge;
+use super::BusError;
 use super::inbox::ReadBuffer;
 use super::listener::{Listener, Via};
 use super::note::{Mailbox, Note, silence};
-use super::workers::WorkerEdge;
-use super::{BusError, Edges, PoolSetup, Setup};
+use super::setup::{Edges, PoolSetup, Setup};
 use crate::switch::history::Recorder;
 use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, PoolState, Switch, WorkerId};
+use clients::ClientEdge;
+use workers::WorkerEdge;
 
 /// Events per wait: enough that a thousand busy clients take a few system calls.
 const MAX_EVENTS: usize = 512;
@@ -34,40 +39,40 @@ const MAX_EVENTS: usize = 512;
 /// the rest for long.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// How often parties that may be late are looked at, while there are any.
-pub(super) const TICK: u64 = 250;
+const TICK: u64 = 250;
 /// How long all clients together may take to read their last answers when the bus ends.
 const FAREWELL: u64 = 30_000;
 
 pub(super) struct Shell {
-    pub(super) epoll: OwnedFd,
-    pub(super) switch: Switch,
-    pub(super) edges: Edges,
-    pub(super) pools: HashMap<Arc<str>, PoolSetup>,
-    pub(super) clients: IdMap<ClientId, ClientEdge>,
-    pub(super) workers: IdMap<WorkerId, WorkerEdge>,
-    pub(super) listeners: BTreeMap<u64, Listener>,
-    pub(super) n_clients: u64,
-    pub(super) n_not_let_in: u64,
+    epoll: OwnedFd,
+    switch: Switch,
+    edges: Edges,
+    pools: HashMap<Arc<str>, PoolSetup>,
+    clients: IdMap<ClientId, ClientEdge>,
+    workers: IdMap<WorkerId, WorkerEdge>,
+    listeners: BTreeMap<u64, Listener>,
+    n_clients: u64,
+    n_not_let_in: u64,
     /// Pools that somebody should look after.
     failed: BTreeSet<Arc<str>>,
     n_failures: u64,
-    pub(super) n_unfinished_bytes: usize,
+    n_unfinished_bytes: usize,
     /// Since something was last written.
-    pub(super) n_read_bytes: usize,
-    pub(super) buffer: ReadBuffer,
+    n_read_bytes: usize,
+    buffer: ReadBuffer,
     /// Parties with something to write, or to be read no more or again.
-    pub(super) touched: Vec<Party>,
-    pub(super) mailbox: Mailbox,
-    pub(super) tracker: TaskTracker,
-    pub(super) runtime: tokio::runtime::Handle,
-    pub(super) now: Millis,
+    touched: Vec<Party>,
+    mailbox: Mailbox,
+    tracker: TaskTracker,
+    runtime: tokio::runtime::Handle,
+    now: Millis,
     notes: mpsc::Receiver<Note>,
     /// What happened while outputs were being carried out.
     afterwards: VecDeque<Input>,
     outputs: Vec<Output>,
     started: Instant,
     tick_at: Option<Millis>,
-    pub(super) memory_at: Option<Millis>,
+    memory_at: Option<Millis>,
     recording: Option<Recording>,
     n_listeners: u64,
     farewell_until: Option<Millis>,
@@ -75,7 +80,7 @@ pub(super) struct Shell {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Party {
+enum Party {
     Client(ClientId),
     WorkerInput(WorkerId),
     WorkerOutput(WorkerId),
@@ -185,7 +190,7 @@ impl Shell {
     }
 
     /// Hands one input to the switch and carries out all that follows from it.
-    pub(super) fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input) {
         self.step(input);
         self.feed_rest();
     }
@@ -197,7 +202,7 @@ impl Shell {
     }
 
     /// The same for what comes most, without the detour.
-    pub(super) fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
+    fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
         if self.recording.is_some() {
             return self.feed(Input::ClientLine { client, line });
         }
@@ -205,7 +210,7 @@ impl Shell {
         self.feed_rest();
     }
 
-    pub(super) fn feed_worker_line(&mut self, worker: WorkerId, line: Bytes) {
+    fn feed_worker_line(&mut self, worker: WorkerId, line: Bytes) {
         if self.recording.is_some() {
             return self.feed(Input::WorkerLine { worker, line });
         }
@@ -237,7 +242,7 @@ impl Shell {
     }
 
     /// Something that happened in the middle of a step, for the switch to be told next.
-    pub(super) fn feed_afterwards(&mut self, input: Input) {
+    fn feed_afterwards(&mut self, input: Input) {
         self.afterwards.push_back(input);
     }
 
@@ -342,7 +347,7 @@ impl Shell {
     }
 
     /// Somebody may be late: look again soon.
-    pub(super) fn watch(&mut self) {
+    fn watch(&mut self) {
         self.tick_at.get_or_insert(self.now.after(TICK));
     }
 
@@ -440,7 +445,7 @@ fn keep_freed_memory() {
 impl Party {
     const KIND_BITS: u32 = 3;
 
-    pub(super) fn token(self) -> EventData {
+    fn token(self) -> EventData {
         let (kind, id) = match self {
             Self::Bell => (0, 0),
             Self::Listener(id) => (1, id),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::launch::Launch;
+use crate::processes::launch::Launch;
 use crate::switch::{Limits, PoolPlan};
 
 /// No worker: `cat` would need a keeper, which is another binary. What the bus does with

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span};
 
-use super::client::CallKind;
 use super::hash::Name;
+use super::ids::{PoolId, SessionKey};
 use super::line::{Edits, number, quoted};
-use super::pool::PoolId;
-use super::session::SessionKey;
+use super::parcel::CallKind;
 use super::timers::Timer;
 use super::worker::{Call, Stage};
 use super::{ClientId, Output, Switch, WorkerId};

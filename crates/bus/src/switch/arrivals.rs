@@ -10,24 +10,19 @@
 
 use std::sync::Arc;
 
-use super::client::{Ask, CallKey, CallKind, Client};
+use super::client::{Ask, Client, Finish};
 use super::hash::IdMap;
+use super::ids::CallKey;
 use super::line::{Digits, RawId, cancel_request, session_cancel};
+use super::parcel::CallKind;
 use super::pool::Pool;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{ClientId, CloseReason, Millis, Output, Switch, WorkerId};
+use super::{ClientId, CloseReason, Output, Switch, WorkerId};
 
 /// Requests for which nobody waits that a worker may still have on its books.
 const MAX_LEFT_OPEN: usize = 256;
-
-/// A client's last word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Finish {
-    /// When it is closed at the latest.
-    pub(super) until: Option<Millis>,
-}
 
 impl Switch {
     pub(super) fn client_came(&mut self, id: ClientId, pool: Option<Arc<str>>) {

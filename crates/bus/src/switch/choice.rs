@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::ids::PoolId;
+use super::pool::{Circuit, Mode, Seat};
 use super::refusal::{Refusal, UNAVAILABLE};
 use super::worker::Stage;
 use super::{ClientId, Sharing, Switch, WorkerId};

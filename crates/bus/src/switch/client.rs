@@ -1,18 +1,14 @@
-//! A client as the switch knows it, and its messages on their way.
+//! A client as the switch knows it.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wire::{Envelope, MessageKind};
 
-use super::arrivals::Finish;
-use super::fan::FanId;
 use super::hash::IdMap;
+use super::ids::{CallKey, PoolId, SessionKey};
 use super::line::RawId;
-use super::pool::PoolId;
-use super::session::SessionKey;
+use super::parcel::Parcel;
 use super::{Level, Millis, WorkerId};
 
 #[derive(Debug, Default)]
@@ -78,6 +74,13 @@ impl Client {
     }
 }
 
+/// A client's last word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// When it is closed at the latest.
+    pub(super) until: Option<Millis>,
+}
+
 /// That a worker serves a client.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -91,77 +94,9 @@ pub(super) struct Link {
     pub(super) held: VecDeque<Parcel<'static>>,
 }
 
-/// A request at a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct CallKey {
-    pub(super) worker: WorkerId,
-    pub(super) n: u64,
-}
-
 /// A request of a worker at a client.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) worker: WorkerId,
     pub(super) id: RawId,
-}
-
-/// What a request is, as far as the switch cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallKind {
-    Plain,
-    Prompt,
-    /// Makes a session that its answer names.
-    Open,
-    /// Opens the session that it names.
-    Load,
-    /// Its answer ends its session.
-    Close,
-    Initialize,
-    /// The client's `initialize`, told to one more worker.
-    Replay,
-    /// One of several, and which.
-    Fan(FanId, u32),
-    /// A `session/load` of ours.
-    Move,
-}
-
-/// A message of a client on its way to a worker.
-#[derive(Debug)]
-pub(super) struct Parcel<'a> {
-    pub(super) line: Cow<'a, [u8]>,
-    pub(super) envelope: Envelope,
-    pub(super) kind: CallKind,
-    pub(super) session: Option<SessionKey>,
-    /// Whether the session is known only because of this request.
-    pub(super) is_first_use: bool,
-    pub(super) came: Millis,
-}
-
-impl<'a> Parcel<'a> {
-    pub(super) fn new(
-        line: impl Into<Cow<'a, [u8]>>,
-        envelope: Envelope,
-        kind: CallKind,
-        came: Millis,
-    ) -> Self {
-        Self { line: line.into(), envelope, kind, session: None, is_first_use: false, came }
-    }
-
-    pub(super) fn is_request(&self) -> bool {
-        self.envelope.kind == MessageKind::Request
-    }
-
-    pub(super) fn raw_id(&self) -> &[u8] {
-        self.envelope.id.of(&self.line)
-    }
-
-    /// Whether it is a request that the client waits for under its own id.
-    pub(super) fn is_clients(&self) -> bool {
-        self.is_request() && !matches!(self.kind, CallKind::Fan(..) | CallKind::Move)
-    }
-
-    /// Ready to wait: without the read buffer that its line is a part of.
-    pub(super) fn detached(self) -> Parcel<'static> {
-        Parcel { line: Cow::Owned(self.line.into_owned()), ..self }
-    }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::ids::PoolId;
+use super::pool::{Circuit, Mode, Seat};
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;

@@ -1,9 +1,10 @@
 //! What becomes of a worker's requests, sessions and clients when it ends.
 
-use super::client::{CallKind, Parcel};
+use super::ids::SessionKey;
 use super::line::{Digits, cancel_request};
+use super::parcel::{CallKind, Parcel};
 use super::refusal::Refusal;
-use super::session::{Place, SessionKey};
+use super::session::Place;
 use super::timers::Timer;
 use super::worker::{Call, Worker};
 use super::{ClientId, Output, Switch, WorkerId};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use wire::{Envelope, Json, Span, codes};
 
 use super::choice::Choice;
-use super::client::{CallKind, Parcel};
 use super::hash::Name;
-use super::pool::{Pool, PoolId};
+use super::ids::{PoolId, SessionKey};
+use super::parcel::{CallKind, Parcel};
+use super::pool::Pool;
 use super::refusal::Refusal;
-use super::session::{Place, SessionKey};
+use super::session::Place;
 use super::worker::Stage;
 use super::{ClientId, Switch, WorkerId};
 

@@ -15,17 +15,14 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use wire::{Envelope, Json, MessageKind, codes};
 
-use super::client::{CallKind, Parcel};
+use super::ids::{FanId, PoolId};
 use super::line::{RawId, replaced};
 use super::merge::{self, Page};
-use super::pool::PoolId;
+use super::parcel::{CallKind, Parcel};
 use super::refusal::Refusal;
 use super::session::Session;
 use super::worker::Stage;
 use super::{ClientId, Output, Switch, WorkerId};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct FanId(pub(super) u64);
 
 #[derive(Debug)]
 pub(super) struct Fan {

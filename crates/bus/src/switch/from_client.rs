@@ -10,8 +10,9 @@ use wire::{Envelope, MessageKind, Span, Unreadable};
 
 use crate::hello::{blanked, is_hello, welcome};
 
-use super::client::{CallKey, CallKind, Parcel};
+use super::ids::CallKey;
 use super::line::{Digits, number, replaced};
+use super::parcel::{CallKind, Parcel};
 use super::refusal::Refusal;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Output, Switch, WorkerId};

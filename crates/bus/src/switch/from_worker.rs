@@ -6,11 +6,13 @@
 use bytes::Bytes;
 use wire::{Envelope, MessageKind};
 
-use super::client::{Ask, CallKind};
+use super::client::Ask;
 use super::from_client::{beginning_of, is_cancellation};
+use super::ids::SessionKey;
 use super::line::{Digits, Edits, RawId, number, quoted, replaced};
+use super::parcel::CallKind;
 use super::refusal::{CLIENT_GONE, Refusal};
-use super::session::{Place, SessionKey};
+use super::session::Place;
 use super::worker::{Call, Stage};
 use super::{ClientId, Output, Switch, WorkerId};
 

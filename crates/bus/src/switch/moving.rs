@@ -15,24 +15,18 @@ use bytes::Bytes;
 use wire::{Envelope, Json, RpcId};
 
 use super::choice::Choice;
-use super::client::{CallKind, Parcel};
 use super::hash::Name;
+use super::ids::SessionKey;
+use super::parcel::{CallKind, Parcel};
 use super::refusal::Refusal;
-use super::session::{Place, SessionKey};
+use super::session::Place;
 use super::timers::Timer;
-use super::worker::Stage;
+use super::worker::{Closing, Stage};
 use super::{ClientId, Output, Switch, WorkerId};
 
 /// Sessions that a worker may be closing at once. One that answers none of them is not told of
 /// more: what is remembered for it must end somewhere.
 const MAX_CLOSING: usize = 1024;
-
-/// A session that a worker was told to close, and the id of the request.
-#[derive(Debug)]
-pub(super) struct Closing {
-    pub(super) n: u64,
-    pub(super) name: Arc<str>,
-}
 
 impl Switch {
     pub(super) fn start_move(&mut self, client: ClientId, key: SessionKey, parcel: Parcel<'_>) {

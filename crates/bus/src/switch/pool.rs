@@ -2,11 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::client::Parcel;
+use super::parcel::Parcel;
 use super::{ClientId, Millis, PoolPlan, Sharing, Start, WorkerId};
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct PoolId(pub(super) u32);
 
 #[derive(Debug)]
 pub(super) struct Pool {

@@ -7,11 +7,13 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use wire::{Envelope, Json, codes};
 
-use super::client::{CallKey, CallKind, Link, Parcel};
+use super::client::Link;
+use super::ids::{CallKey, PoolId, SessionKey};
 use super::line::{Digits, Edits, RawId, quoted};
-use super::pool::{Pool, PoolId};
+use super::parcel::{CallKind, Parcel};
+use super::pool::Pool;
 use super::refusal::Refusal;
-use super::session::{Place, Session, SessionKey};
+use super::session::{Place, Session};
 use super::timers::Timer;
 use super::worker::{Call, Stage};
 use super::{ClientId, Level, Output, Switch, WorkerId};

@@ -7,18 +7,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::client::Parcel;
 use super::hash::{Name, NameHash, NameMap};
-use super::pool::PoolId;
+use super::ids::{PoolId, SessionKey};
+use super::parcel::Parcel;
 use super::{ClientId, Millis, WorkerId};
-
-/// Keys are in the order in which their sessions were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SessionKey {
-    n: u64,
-    /// Its place in the table, where another session may have followed it.
-    place: usize,
-}
 
 #[derive(Debug)]
 pub(super) struct Session {

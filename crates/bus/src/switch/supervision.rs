@@ -6,7 +6,8 @@
 //! proves itself by an answer or by living long enough.
 
 use super::hash::NameMap;
-use super::pool::{Circuit, Mode, Pool, PoolId, Seat};
+use super::ids::PoolId;
+use super::pool::{Circuit, Mode, Pool, Seat};
 use super::refusal::Refusal;
 use super::timeouts::Timeouts;
 use super::timers::Timer;

@@ -6,8 +6,8 @@
 use bytes::Bytes;
 use wire::RpcId;
 
-use super::pool::{Circuit, Pool, PoolId, Seat};
-use super::session::SessionKey;
+use super::ids::{PoolId, SessionKey};
+use super::pool::{Circuit, Pool, Seat};
 use super::worker::Stage;
 use super::{ClientId, Millis, Output, Start, Switch, WorkerId};
 

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::client::{CallKind, Parcel};
-use super::pool::PoolId;
+use super::ids::PoolId;
+use super::parcel::{CallKind, Parcel};
 use super::refusal::Refusal;
 use super::session::Place;
 use super::timeouts::Timeouts;
@@ -26,7 +26,7 @@ impl Switch {
         }
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.n_waiting += 1;
-        let limit = Timeouts::new(&pool.plan).of(parcel.kind).filter(|_| parcel.is_request());
+        let limit = Timeouts::new(&pool.plan).of_parcel(&parcel);
         let due = limit.map(|limit| parcel.came.after(limit));
         pool.n_waiting_bytes += parcel.line.len();
         pool.waiting.push_back((client, parcel.detached()));

@@ -1,14 +1,14 @@
 //! A worker as the switch knows it: one life of one process.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use wire::Envelope;
 
-use super::client::CallKind;
 use super::hash::{IdMap, NameMap};
+use super::ids::{PoolId, SessionKey};
 use super::line::RawId;
-use super::moving::Closing;
-use super::pool::PoolId;
-use super::session::SessionKey;
+use super::parcel::CallKind;
 use super::timeouts::Timeouts;
 use super::{ClientId, Level, Millis, WorkerId};
 
@@ -86,6 +86,21 @@ pub(super) struct Call {
     pub(super) came: Millis,
     /// Params with which the session could be loaded elsewhere.
     pub(super) load: Option<Box<str>>,
+}
+
+/// A session that a worker was told to close, and the id of the request.
+#[derive(Debug)]
+pub(super) struct Closing {
+    pub(super) n: u64,
+    pub(super) name: Arc<str>,
+}
+
+impl Call {
+    /// How long it may take; nobody waits for some.
+    pub(super) fn limit(&self, timeouts: Timeouts) -> Option<u64> {
+        let is_watched = self.client.is_some() || self.kind == CallKind::Move;
+        timeouts.of(self.kind).filter(|_| is_watched)
+    }
 }
 
 impl Worker {

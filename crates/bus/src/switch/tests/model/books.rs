@@ -1,6 +1,6 @@
 //! Whether the switch's books agree with each other and with the world.
 
-use super::super::super::client::CallKey;
+use super::super::super::ids::CallKey;
 use super::super::super::pool::{Mode, Seat};
 use super::super::super::session::Place;
 use super::super::super::timers::Timer;

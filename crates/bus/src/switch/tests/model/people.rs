@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::super::arrivals::Finish;
+use super::super::super::client::Finish;
 use super::world::{Tagged, World, pick};
 use super::*;
 

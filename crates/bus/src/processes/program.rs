@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use crate::control::StartFailure;
+use super::control::StartFailure;
 
 // What shells use when PATH is unset.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -8,11 +8,11 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::inbox::{Cut, Inbox};
-use super::listener::Via;
-use super::outbox::{Flushed, Outbox};
-use super::shell::{Party, Shell};
+use super::{Party, Shell};
 use crate::hello::{Greeting, Token, greet};
+use crate::kernel::inbox::{Cut, Inbox};
+use crate::kernel::listener::Via;
+use crate::kernel::outbox::{Flushed, Outbox};
 use crate::switch::{ClientId, Input, Millis};
 
 /// The longest first line of a client that has not shown its token.

@@ -11,16 +11,16 @@ use bytes::Bytes;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use super::inbox::{Cut, Inbox};
-use super::note::{Mailbox, Note, StartedWorker};
-use super::outbox::{Flushed, Outbox};
-use super::shell::{Party, Shell};
-use crate::exit::ExitReport;
-use crate::launch::Launch;
-use crate::procs;
-use crate::stderr::StderrLines;
+use super::{Party, Shell};
+use crate::kernel::inbox::{Cut, Inbox};
+use crate::kernel::note::{Mailbox, Note, StartedWorker};
+use crate::kernel::outbox::{Flushed, Outbox};
+use crate::processes::exit::ExitReport;
+use crate::processes::launch::Launch;
+use crate::processes::procs;
+use crate::processes::stderr::StderrLines;
+use crate::processes::worker::{StopLadder, Worker, WorkerHandle};
 use crate::switch::{Input, Millis, StopHow, WorkerId};
-use crate::worker::{StopLadder, Worker, WorkerHandle};
 
 /// How long a worker's end may be half seen: its pipe closed but the process there, or the
 /// other way round.

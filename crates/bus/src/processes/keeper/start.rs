@@ -14,12 +14,12 @@ use std::process::{Command, Stdio};
 
 use rustix::io::Errno;
 
-use crate::cgroup::Cgroup;
-use crate::control::{Order, StartFailure};
-use crate::descriptors;
-use crate::marked::{MARKER_VARIABLE, Marker};
-use crate::program;
-use crate::spawn::WorkerFds;
+use crate::processes::cgroup::Cgroup;
+use crate::processes::control::{Order, StartFailure};
+use crate::processes::descriptors;
+use crate::processes::marker::{MARKER_VARIABLE, Marker};
+use crate::processes::program;
+use crate::processes::spawn::WorkerFds;
 
 pub(super) struct Started {
     pub(super) pid: i32,

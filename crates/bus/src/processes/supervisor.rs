@@ -19,11 +19,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::cgroup::Cgroup;
-use crate::control::{MAX_REPORT_BYTES, Order, Report, StartFailure, Wish};
-use crate::exit::ExitReport;
-use crate::marked::{Marker, end_marked};
-use crate::spawn::{WorkerFds, send_at_once, send_order};
+use super::cgroup::Cgroup;
+use super::control::{MAX_REPORT_BYTES, Order, Report, StartFailure, Wish};
+use super::exit::ExitReport;
+use super::marked::end_marked;
+use super::marker::Marker;
+use super::spawn::{WorkerFds, send_at_once, send_order};
 
 /// A cold start of the binary from a slow disk on a busy machine takes seconds; more means that
 /// the worker's file system hangs.

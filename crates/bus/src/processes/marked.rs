@@ -7,15 +7,12 @@
 //! cgroup or of the dead keeper's session.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cgroup::Cgroup;
-use crate::procs::{Proc, descendants, freeze_and_kill, snapshot};
-
-pub(crate) const MARKER_VARIABLE: &str = "SWITCHYARD_WORKER";
+use super::cgroup::Cgroup;
+use super::marker::Marker;
+use super::procs::{Proc, descendants, freeze_and_kill, snapshot};
 
 // SIGKILL is carried out within milliseconds; what still lives after this is stuck in the kernel
 // or belongs to another user, and waiting longer does not help.
@@ -25,38 +22,6 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 const MIN_LOOKS: u32 = 100;
 // Long enough for killed processes to be gone at the next look, short enough not to be felt.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
-
-/// A worker's random 128-bit id, as 32 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Marker(String);
-
-impl Marker {
-    pub(crate) fn random() -> io::Result<Self> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::from)?;
-        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let is_marker =
-            text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
-        is_marker.then(|| Self(text.to_owned()))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn environment_entry(&self) -> Vec<u8> {
-        format!("{MARKER_VARIABLE}={self}").into_bytes()
-    }
-}
-
-impl fmt::Display for Marker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What [`end_marked`] did.
 #[derive(Debug, Default)]
@@ -138,6 +103,3 @@ fn is_ours_to_await(process: &Proc) -> bool {
         is_same && (!now.is_zombie || is_our_child)
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,9 +14,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::cgroup::Cgroup;
-use crate::marked::{Marker, end_marked};
-use crate::procs::Proc;
+use super::cgroup::Cgroup;
+use super::marked::end_marked;
+use super::marker::Marker;
+use super::procs::Proc;
 
 const EXTENSION: &str = "worker";
 const FIRST_LINE: &str = "switchyard-worker 1";

@@ -12,7 +12,7 @@
 mod freezer;
 mod start;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -28,11 +28,11 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use crate::cgroup::Cgroup;
-use crate::control::{Report, Wish};
+use super::cgroup::Cgroup;
+use super::control::{Report, Wish};
+use super::procs::{Proc, descendants, freeze_and_kill, living, snapshot, terminate};
+use super::spawn::{self, send_at_once};
 use crate::process_calls;
-use crate::procs::{Proc, descendants, freeze_and_kill, living, snapshot, terminate};
-use crate::spawn::{self, send_at_once};
 use freezer::Freezer;
 
 /// The hidden verb under which a binary is a keeper; by it keepers are known among processes.
@@ -270,4 +270,26 @@ async fn next_wish(control: &UnixStream) -> Option<Wish> {
             Err(_) => return None,
         }
     }
+}
+
+/// Whether a process was started, at whatever remove, by a worker of ours: one of its ancestors
+/// is a keeper. One that is gone, and may have left its connection to anybody, counts as one.
+pub fn is_below_keeper(pid: i32) -> bool {
+    /// Deeper than anybody nests shells.
+    const MAX_ANCESTORS: usize = 1000;
+    let mut at = Proc::read(pid);
+    for _ in 0..MAX_ANCESTORS {
+        match at {
+            Some(Proc { pid: 0 | 1, .. } | Proc { parent: 0, .. }) => return false,
+            Some(found) if is_keeper(found.parent) => return true,
+            Some(found) => at = Proc::read(found.parent),
+            None => return true,
+        }
+    }
+    true
+}
+
+fn is_keeper(pid: i32) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).nth(1) == Some(VERB.as_bytes())
 }

@@ -11,11 +11,11 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::control::Wish;
-use crate::exit::ExitReport;
-use crate::procs::Proc;
-use crate::stderr::{StderrLines, Tail};
-use crate::supervisor::{Life, Started};
+use super::control::Wish;
+use super::exit::ExitReport;
+use super::procs::Proc;
+use super::stderr::{StderrLines, Tail};
+use super::supervisor::{Life, Started};
 
 /// Dropping it is the worker's end of input.
 pub type WorkerStdin = pipe::Sender;

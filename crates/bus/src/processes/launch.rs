@@ -11,17 +11,18 @@ use std::sync::{Arc, Once};
 
 use tokio::sync::{oneshot, watch};
 
-use crate::cgroup::Cgroup;
-use crate::control::{Order, StartFailure, Wish};
-use crate::descriptors;
-use crate::environment::Environment;
-use crate::marked::Marker;
-use crate::program;
-use crate::record::{self, Identity, Record};
-use crate::spawn::{self, Pipes};
-use crate::stderr::{self, Tail};
-use crate::supervisor::{Charge, HandshakeError, Life, supervise};
-use crate::worker::{Shared, Worker, WorkerHandle};
+use super::cgroup::Cgroup;
+use super::control::{Order, StartFailure, Wish};
+use super::descriptors;
+use super::environment::Environment;
+use super::keeper::VERB;
+use super::marker::Marker;
+use super::program;
+use super::record::{self, Identity, Record};
+use super::spawn::{self, Pipes, StderrKind, StdinKind};
+use super::stderr::{self, Tail};
+use super::supervisor::{Charge, HandshakeError, Life, supervise};
+use super::worker::{Shared, Worker, WorkerHandle};
 
 /// Everything needed to start one worker.
 #[derive(Debug, Clone)]
@@ -34,26 +35,13 @@ pub struct Launch {
     pub env: Environment,
     pub stdin: StdinKind,
     pub stderr: StderrKind,
-    /// The executable that calls [`keeper::main`](crate::keeper::main) when given `keeper_args`.
+    /// The executable that calls [`keeper::main`](super::keeper::main) when given `keeper_args`.
     pub keeper_exe: PathBuf,
     pub keeper_args: Vec<OsString>,
-    /// Where [`sweep`](fn@crate::sweep) will look after a crash. `None`: nowhere.
+    /// Where [`sweep`](super::record::sweep) will look after a crash. `None`: nowhere.
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StdinKind {
-    Pipe,
-    Null,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StderrKind {
-    /// Drained into a tail and a queue of lines.
-    Captured,
-    MergedIntoStdout,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +80,7 @@ impl Launch {
             stderr: StderrKind::Captured,
             // Still names this very executable after an upgrade replaced the file.
             keeper_exe: PathBuf::from("/proc/self/exe"),
-            keeper_args: vec!["__keeper".into()],
+            keeper_args: vec![VERB.into()],
             records_dir: None,
             cgroups: true,
         }

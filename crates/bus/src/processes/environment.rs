@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use crate::marked::{MARKER_VARIABLE, Marker};
+use super::marker::{MARKER_VARIABLE, Marker};
 
 const OWN_PREFIX: &[u8] = b"SWITCHYARD_";
 

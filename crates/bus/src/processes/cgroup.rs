@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::marked::Marker;
+use super::marker::Marker;
 
 const NAME_PREFIX: &str = "switchyard-";
 // A worker that runs as root may make groups below its own; deeper than this is not by accident,

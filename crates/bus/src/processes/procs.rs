@@ -159,28 +159,6 @@ pub fn resident_bytes(keepers: &[u32]) -> Vec<u64> {
     keepers.iter().map(of_tree).collect()
 }
 
-/// Whether a process was started, at whatever remove, by a worker of ours: one of its ancestors
-/// is a keeper. One that is gone, and may have left its connection to anybody, counts as one.
-pub fn is_below_keeper(pid: i32) -> bool {
-    /// Deeper than anybody nests shells.
-    const MAX_ANCESTORS: usize = 1000;
-    let mut at = Proc::read(pid);
-    for _ in 0..MAX_ANCESTORS {
-        match at {
-            Some(Proc { pid: 0 | 1, .. } | Proc { parent: 0, .. }) => return false,
-            Some(found) if is_keeper(found.parent) => return true,
-            Some(found) => at = Proc::read(found.parent),
-            None => return true,
-        }
-    }
-    true
-}
-
-fn is_keeper(pid: i32) -> bool {
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    arguments.split(|byte| *byte == 0).nth(1) == Some(crate::keeper::VERB.as_bytes())
-}
-
 fn parse_stat(stat: &[u8]) -> Option<Proc> {
     // The name in parentheses may itself hold spaces, parentheses and any other byte.
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;

@@ -26,8 +26,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, Command};
 use wire::Json;
 
-use crate::control::{MAX_ORDER_BYTES, Order};
-use crate::launch::{StderrKind, StdinKind};
+use super::control::{MAX_ORDER_BYTES, Order};
 
 /// Worker's stdin, stdout and stderr. All are close-on-exec; only the keeper hands them on.
 pub(crate) type WorkerFds = [OwnedFd; 3];
@@ -105,6 +104,19 @@ pub(crate) fn send_at_once(control: &UnixStream, bytes: &[u8]) {
 /// A whole large message then fits, and costs one wake-up instead of sixteen. It is also the most
 /// that an ordinary user may ask for by default.
 const PIPE_BYTES: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdinKind {
+    Pipe,
+    Null,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StderrKind {
+    /// Drained into a tail and a queue of lines.
+    Captured,
+    MergedIntoStdout,
+}
 
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<Sender>,

@@ -14,8 +14,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use crate::cgroup::Cgroup;
-use crate::procs::{Proc, freeze};
+use crate::processes::cgroup::Cgroup;
+use crate::processes::procs::{Proc, freeze};
 
 /// The first wait before looking again; most processes stop within a millisecond.
 const FIRST_WAIT: Duration = Duration::from_millis(5);

@@ -1,0 +1,41 @@
+//! What a bus shows of itself: the switch's account, and what only the shell knows.
+
+use super::Shell;
+use crate::kernel::picture::{ClientPicture, Picture};
+use crate::switch::Status;
+
+impl Shell {
+    pub(super) fn picture(&self) -> Picture {
+        let served = self.clients.iter().filter(|(_, client)| !client.is_guest());
+        let mut clients: Vec<_> = served
+            .map(|(id, client)| ClientPicture {
+                client: *id,
+                via: client.via.to_string(),
+                n_queued_bytes: client.outbox.n_bytes(),
+                is_paused: client.is_paused,
+            })
+            .collect();
+        clients.sort_unstable_by_key(|client| client.client);
+        let Status { n_sessions, n_open, mut pools } = self.switch.status(self.now);
+        for shown in pools.iter_mut().flat_map(|pool| &mut pool.workers) {
+            if let Some(worker) = self.workers.get(&shown.worker) {
+                shown.pid = worker.pid();
+                shown.n_queued_bytes = Some(worker.outbox.n_bytes());
+                shown.is_paused = worker.is_paused;
+            }
+        }
+        Picture {
+            uptime_ms: self.now.0,
+            n_sessions,
+            n_open,
+            n_guests: self.clients.len() - clients.len(),
+            n_not_let_in: self.n_not_let_in,
+            n_unfinished_bytes: self.n_unfinished_bytes,
+            pools,
+            clients,
+            counters: *self.switch.counters(),
+            limits: self.switch.limits().clone(),
+            edges: self.edges.clone(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A message of a client on its way to a worker.
+
+use std::borrow::Cow;
+
+use wire::{Envelope, MessageKind};
+
+use super::Millis;
+use super::ids::{FanId, SessionKey};
+
+/// What a request is, as far as the switch cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallKind {
+    Plain,
+    Prompt,
+    /// Makes a session that its answer names.
+    Open,
+    /// Opens the session that it names.
+    Load,
+    /// Its answer ends its session.
+    Close,
+    Initialize,
+    /// The client's `initialize`, told to one more worker.
+    Replay,
+    /// One of several, and which.
+    Fan(FanId, u32),
+    /// A `session/load` of ours.
+    Move,
+}
+
+/// A message of a client on its way to a worker.
+#[derive(Debug)]
+pub(super) struct Parcel<'a> {
+    pub(super) line: Cow<'a, [u8]>,
+    pub(super) envelope: Envelope,
+    pub(super) kind: CallKind,
+    pub(super) session: Option<SessionKey>,
+    /// Whether the session is known only because of this request.
+    pub(super) is_first_use: bool,
+    pub(super) came: Millis,
+}
+
+impl<'a> Parcel<'a> {
+    pub(super) fn new(
+        line: impl Into<Cow<'a, [u8]>>,
+        envelope: Envelope,
+        kind: CallKind,
+        came: Millis,
+    ) -> Self {
+        Self { line: line.into(), envelope, kind, session: None, is_first_use: false, came }
+    }
+
+    pub(super) fn is_request(&self) -> bool {
+        self.envelope.kind == MessageKind::Request
+    }
+
+    pub(super) fn raw_id(&self) -> &[u8] {
+        self.envelope.id.of(&self.line)
+    }
+
+    /// Whether it is a request that the client waits for under its own id.
+    pub(super) fn is_clients(&self) -> bool {
+        self.is_request() && !matches!(self.kind, CallKind::Fan(..) | CallKind::Move)
+    }
+
+    /// Ready to wait: without the read buffer that its line is a part of.
+    pub(super) fn detached(self) -> Parcel<'static> {
+        Parcel { line: Cow::Owned(self.line.into_owned()), ..self }
+    }
+}
