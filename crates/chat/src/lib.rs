@@ -28,7 +28,6 @@ mod render;
 mod screen;
 mod state;
 mod theme;
-mod view;
 mod wrap;
 
 pub use app::full_screen;

@@ -6,16 +6,15 @@ mod input;
 mod items;
 mod overlays;
 mod question;
+mod view;
 
 use ratatui::Frame;
 use ratatui::layout::Position;
 use ratatui::text::Line;
 
-pub(crate) use canvas::Canvas;
-pub(crate) use items::item_lines;
-
 use crate::state::{Asking, Overlay, State};
-use crate::view::View;
+use canvas::Canvas;
+pub(crate) use view::View;
 
 /// The conversation has at least so many rows, if the screen has them.
 const LEAST_ROWS: usize = 3;

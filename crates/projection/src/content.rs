@@ -4,31 +4,20 @@ use std::borrow::Cow;
 
 use wire::Event;
 
+use super::inline::inline;
 use super::json::{Node, Object};
-use super::media::{Media, decoded_len};
+use super::media::{File, Media, decoded_len};
 
 /// The members of `update` in the payload of a `session/update`.
 pub(crate) fn update_of(event: &Event) -> Object<'_> {
     Node::of(&event.payload).object().object("update")
 }
 
-/// Longest text that is shown inside of a line.
-const LONGEST_INLINE: usize = 200;
-
 /// A content block of a prompt, a message or a tool's output.
 #[derive(Debug)]
 pub struct Block<'a> {
     pub(crate) node: Node<'a>,
     fields: Object<'a>,
-}
-
-/// A file that a block carries or points to, when its name and size are known.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct File {
-    pub(crate) reference: String,
-    pub(crate) name: String,
-    pub(crate) size: u64,
-    pub(crate) mime_type: Option<String>,
 }
 
 /// The blocks of a `content` or `prompt` member, which some agents send as one block, some
@@ -130,17 +119,6 @@ fn embedded_size(holder: &Object<'_>) -> Option<u64> {
     }
     let data = holder.text("data").or_else(|| holder.text("blob"))?;
     Some(decoded_len(&data))
-}
-
-/// `text` as one line without control characters, and not too long for
-/// one: inline markdown stays that.
-pub(crate) fn inline(text: &str) -> String {
-    let text = text.replace(char::is_control, " ");
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST_INLINE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }
 
 /// The call on whose behalf a sub-agent says or does what `fields` tell.

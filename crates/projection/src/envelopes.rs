@@ -13,8 +13,9 @@ pub use types::{Envelope, EnvelopeUsage, Ev, Role};
 
 use wire::{CallId, Fault, Own, Seq, TurnId};
 
-use super::content::{Block, File};
+use super::content::Block;
 use super::conversation::{Change, Conversation, Projection};
+use super::media::File;
 use super::prompts::Said;
 use super::turn::{Turn, TurnEnd};
 use super::usage::limit_words;

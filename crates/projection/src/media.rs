@@ -5,11 +5,20 @@
 
 use std::borrow::Cow;
 
-use super::content::{File, inline};
+use super::inline::inline;
 use super::json::Object;
 
 /// Of base64 that is carried inside of an envelope; what is longer is told in a line.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+/// A file that a block carries or points to, when its name and size are known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) reference: String,
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) mime_type: Option<String>,
+}
 
 /// An image or a sound that a block holds.
 #[derive(Debug)]

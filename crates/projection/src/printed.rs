@@ -6,9 +6,8 @@
 
 use super::calls::{Output, ToolCall};
 use super::json::{Node, Object};
-use super::terminals::Terminals;
+use super::terminals::{End, Terminals};
 use wire::Json;
-use wire::event::TerminalExited;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
@@ -18,38 +17,11 @@ pub(crate) struct Printed {
     pub(crate) is_from_terminal: bool,
 }
 
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    Code(i64),
-    /// Its name or number.
-    Signal(String),
-    TimedOut,
-    /// Nobody knows how.
-    Unknown,
-}
-
 impl End {
-    /// What its terminal saw.
-    pub fn seen(exited: &TerminalExited) -> Self {
-        let signal = exited.signal.clone().map(Self::Signal);
-        signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
-    }
-
     /// What an agent says of it, in the text of a tool call and in its raw output.
     pub fn told(text: &str, raw_output: Option<&Json>) -> Option<Self> {
         let raw = raw_output.and_then(|raw| Printed::of_raw(Node::of(raw)).0.end);
         raw.or_else(|| Printed::read(text).end)
-    }
-
-    /// How it failed, if it did: `failed with exit code 2`.
-    pub fn failure(&self) -> Option<String> {
-        match self {
-            Self::Code(0) | Self::Unknown => None,
-            Self::Code(code) => Some(format!("failed with exit code {code}")),
-            Self::Signal(signal) => Some(format!("was killed by {signal}")),
-            Self::TimedOut => Some("took too long and was ended".to_owned()),
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 //! terminal the end is kept, and of all terminals those that were used last.
 
 use wire::Own;
-
-use super::printed::End;
+use wire::event::TerminalExited;
 
 /// More than is shown of any of them.
 const KEPT_BYTES: usize = 32 << 10;
@@ -25,6 +24,35 @@ pub(crate) struct Terminal {
     /// Escape sequences and all.
     pub(crate) text: String,
     pub(crate) end: Option<End>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Code(i64),
+    /// Its name or number.
+    Signal(String),
+    TimedOut,
+    /// Nobody knows how.
+    Unknown,
+}
+
+impl End {
+    /// What its terminal saw.
+    pub fn seen(exited: &TerminalExited) -> Self {
+        let signal = exited.signal.clone().map(Self::Signal);
+        signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
+    }
+
+    /// How it failed, if it did: `failed with exit code 2`.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Code(0) | Self::Unknown => None,
+            Self::Code(code) => Some(format!("failed with exit code {code}")),
+            Self::Signal(signal) => Some(format!("was killed by {signal}")),
+            Self::TimedOut => Some("took too long and was ended".to_owned()),
+        }
+    }
 }
 
 impl Terminals {

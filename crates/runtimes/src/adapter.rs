@@ -12,7 +12,6 @@ mod options;
 mod process;
 mod session;
 mod start;
-mod turn;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -9,9 +9,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::MessageKind;
-use scan::{Fault, Member, Scanner};
+use fault::Fault;
+use scan::{Member, Scanner};
 use strings::Survey;
 
+mod fault;
 mod scan;
 mod strings;
 

@@ -4,14 +4,13 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use serde_json::json;
 
-use super::draw;
+use super::{View, draw};
 use crate::conversation::tests::Log;
 use crate::effect::{Effect, News, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
 use crate::state::State;
 use crate::state::tests::{any_step, hear, opened, take, type_in};
 use crate::theme::Theme;
-use crate::view::View;
 
 fn screen(state: &State, view: &mut View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

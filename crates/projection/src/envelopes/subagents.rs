@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use wire::{CallId, TurnId};
 
 use super::{Envelopes, Ev};
-use crate::content::inline;
 use crate::conversation::Conversation;
+use crate::inline::inline;
 
 /// A sub-agent is known by the call that it works for.
 type Key = (Option<TurnId>, String);

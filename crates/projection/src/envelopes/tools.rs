@@ -8,8 +8,9 @@ use wire::{CallId, Json, TurnId};
 
 use super::{Envelopes, Ev, media_ev};
 use crate::calls::ToolCall;
-use crate::content::{Block, inline};
+use crate::content::Block;
 use crate::conversation::Conversation;
+use crate::inline::inline;
 
 impl Envelopes {
     /// The start of a sub-agent stands before what it does.

@@ -7,7 +7,8 @@ use crate::calls::{self, CallKey, Status};
 use crate::content::parent_call;
 use crate::conversation::Conversation;
 use crate::json::{Node, Object};
-use crate::printed::{End, Printed};
+use crate::printed::Printed;
+use crate::terminals::End;
 
 /// Calls whose items are known; what comes to one before them is another item.
 const MAX_CARDS: usize = 4_096;

@@ -1,8 +1,7 @@
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind, Millis, Seq};
 
-use super::{KEPT_BYTES, MAX_TERMINALS, Terminals};
-use crate::printed::End;
+use super::{End, KEPT_BYTES, MAX_TERMINALS, Terminals};
 
 fn event(kind: Kind, payload: &Value) -> Event {
     Event { seq: Seq(1), at: Millis(0), turn: None, kind, payload: Json::of(payload) }

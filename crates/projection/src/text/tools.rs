@@ -13,7 +13,8 @@ use super::{Text, page, whole_line};
 use crate::calls::{CallKey, FileDiff, Output, Status, ToolCall};
 use crate::conversation::Conversation;
 use crate::diff::Diff;
-use crate::printed::{End, Printed};
+use crate::printed::Printed;
+use crate::terminals::End;
 use crate::untold::{short_path, without_cwd};
 use wire::text::{sanitize, sanitize_line};
 

@@ -3,6 +3,8 @@
 //! One task owns it and its process. It always hears both: the host's commands and what the
 //! CLI says.
 
+mod turn;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -23,12 +25,12 @@ use super::initialize::Client;
 use super::options::Choices;
 use super::process::{Input, Process};
 use super::start::Start;
-use super::turn::Turn;
 use crate::argv::{self, Conversation, Values};
 use crate::definition::{McpBy, Part, PromptBy, ResumeStyle};
 use crate::dialect::{Answer, Opening, Said};
 use crate::mcp;
 use crate::update::{Severity, Update};
+use turn::Turn;
 
 /// A CLI that does not come up in this time will not.
 const OPEN_WITHIN: Duration = Duration::from_secs(90);
@@ -45,32 +47,32 @@ pub(super) enum Command {
 }
 
 pub(super) struct Session {
-    pub(super) runtime: Arc<Runtime>,
-    pub(super) connection: Connection,
-    pub(super) client: Client,
-    pub(super) id: String,
-    pub(super) start: Start,
-    pub(super) choices: Choices,
+    runtime: Arc<Runtime>,
+    connection: Connection,
+    client: Client,
+    id: String,
+    start: Start,
+    choices: Choices,
     commands: mpsc::Receiver<Command>,
-    pub(super) answers: mpsc::Receiver<(String, Answer)>,
-    pub(super) answering: mpsc::Sender<(String, Answer)>,
-    pub(super) process: Option<Process>,
+    answers: mpsc::Receiver<(String, Answer)>,
+    answering: mpsc::Sender<(String, Answer)>,
+    process: Option<Process>,
     /// The CLI's own id of the conversation, once it has one.
-    pub(super) native: Option<String>,
+    native: Option<String>,
     /// The id whose resume the CLI has still to confirm.
-    pub(super) unconfirmed: Option<String>,
+    unconfirmed: Option<String>,
     /// Something was said in this conversation, so that there is something to resume.
-    pub(super) has_history: bool,
-    pub(super) turn: Option<Turn>,
-    pub(super) asks: HashMap<String, AbortHandle>,
+    has_history: bool,
+    turn: Option<Turn>,
+    asks: HashMap<String, AbortHandle>,
     /// The process must be gone by then.
-    pub(super) stop_at: Option<Instant>,
+    stop_at: Option<Instant>,
     /// Why the running process will not do for the next turn.
-    pub(super) stale: Option<String>,
+    stale: Option<String>,
     /// What a dialect said and nobody has taken in yet.
-    pub(super) unheard: VecDeque<Said>,
+    unheard: VecDeque<Said>,
     /// Files for the CLI alone: images, MCP servers. Removed with the session.
-    pub(super) scratch: Option<tempfile::TempDir>,
+    scratch: Option<tempfile::TempDir>,
 }
 
 impl Session {
@@ -297,7 +299,7 @@ impl Session {
     }
 
     /// The arguments of the next process, and the conversation it is to have.
-    pub(super) fn arguments(
+    fn arguments(
         &self,
         prompt: Option<String>,
         prompt_file: Option<&Path>,
@@ -332,7 +334,7 @@ impl Session {
         Ok((args, conversation))
     }
 
-    pub(super) async fn start_process(
+    async fn start_process(
         &mut self,
         input: Input,
         prompt: Option<String>,
@@ -413,7 +415,7 @@ impl Session {
     }
 
     /// A directory for us and the CLI alone.
-    pub(super) fn scratch_dir(&mut self) -> Result<PathBuf, Fault> {
+    fn scratch_dir(&mut self) -> Result<PathBuf, Fault> {
         if self.scratch.is_none() {
             let made = self.runtime.scratch.dir();
             self.scratch = Some(made.map_err(|error| {
@@ -425,7 +427,7 @@ impl Session {
     }
 
     /// Says how to log in, where that is the trouble, and how to go on, where the CLI has ended.
-    pub(super) fn with_remedy(&self, failure: Fault) -> Fault {
+    fn with_remedy(&self, failure: Fault) -> Fault {
         match (failure.category, &failure.remedy) {
             (Category::Auth, None) => failure.remedy(self.runtime.definition.login_hint()),
             (Category::ProcessExit, None) => {
@@ -435,7 +437,7 @@ impl Session {
         }
     }
 
-    pub(super) fn write(&mut self, line: String) {
+    fn write(&mut self, line: String) {
         let is_taken = self.process.as_ref().is_none_or(|process| process.write(line));
         if !is_taken {
             tracing::warn!("the CLI does not read its stdin");

@@ -6,47 +6,9 @@
 use std::ops::Range;
 
 use super::Span;
+use super::fault::Fault;
 use super::strings::string_end;
 use crate::limits::NESTING;
-
-/// What stopped the walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    CutOff,
-    BadValue,
-    BadString,
-    BadNumber,
-    BadObject,
-    BadArray,
-    Followed,
-    TooDeep,
-    Batch,
-    NoObject,
-    Twice,
-}
-
-impl Fault {
-    pub(super) fn why(self) -> &'static str {
-        match self {
-            Self::CutOff => "the line ends inside a value",
-            Self::BadValue => "a value is not JSON",
-            Self::BadString => "a string is not JSON",
-            Self::BadNumber => "a number is not JSON",
-            Self::BadObject => "an object is not JSON",
-            Self::BadArray => "an array is not JSON",
-            Self::Followed => "something follows the message",
-            Self::TooDeep => "it is nested too deeply",
-            Self::Batch => "batches are not supported",
-            Self::NoObject => "it is not an object",
-            Self::Twice => "a member occurs twice",
-        }
-    }
-
-    /// Whether the line is not even JSON.
-    pub(super) fn is_parse_error(self) -> bool {
-        !matches!(self, Self::TooDeep | Self::Batch | Self::NoObject | Self::Twice)
-    }
-}
 
 /// The members that routing looks at, wherever they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! skipped with wide registers. What must not be in a string, and hardly ever is, is looked for
 //! in the whole line at once.
 
-use super::scan::Fault;
+use super::fault::Fault;
 
 /// Behind the opening quote: this many words before it counts as a long string.
 const SHORT_WORDS: usize = 2;

@@ -9,8 +9,9 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 
+use super::canvas::Canvas;
+use super::items::item_lines;
 use crate::effect::Scroll;
-use crate::render::{Canvas, item_lines};
 use crate::state::State;
 use crate::theme::Theme;
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use wire::{Category, Fault, Json, RpcError, RpcId};
 
-use super::process::Input;
-use super::session::Session;
+use super::Session;
+use crate::adapter::process::Input;
 use crate::compose::{self, ComposeError, Setting};
 use crate::definition::{PromptBy, ResumeStyle};
 use crate::dialect::{Answer, Ask, AskKind, Ending, Prompt, Said, StopReason, TurnEnd};
