@@ -15,13 +15,14 @@ mod upload;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use sessions::places::Places;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
+use crate::locking::Locking as _;
 use crate::problem::{Problem, kinds};
 pub(crate) use name::{mime_type, on_disk as name_on_disk, shown as shown_name};
 pub(crate) use upload::Upload;
@@ -134,7 +135,7 @@ impl Attachments {
     async fn reserve(&self, session: SessionId, n_bytes: u64) -> Result<Room, AttachmentError> {
         let all = self.list(session).await?;
         let used: u64 = all.iter().map(|attachment| attachment.size).sum();
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = self.reserved.locked();
         let mine = reserved.entry(session).or_default();
         if all.len() >= MAX_FILES || used + *mine + n_bytes > MAX_SESSION_BYTES {
             if *mine == 0 {
@@ -216,7 +217,7 @@ pub(crate) struct Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = self.reserved.locked();
         if let Some(n_bytes) = reserved.get_mut(&self.session) {
             *n_bytes = n_bytes.saturating_sub(self.n_bytes);
             if *n_bytes == 0 {

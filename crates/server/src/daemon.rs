@@ -8,7 +8,7 @@ mod made;
 pub(crate) mod snapshots;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sessions::desk::{Desk, DeskError, Order};
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Fault, SessionId};
 
 use crate::attachments::Attachments;
+use crate::locking::Locking as _;
 use crate::metrics::Metrics;
 use crate::open_design::settings::Settings as RunSettings;
 use crate::principal::Principal;
@@ -122,12 +123,12 @@ impl Daemon {
 
     /// What runs under `/api` get now.
     pub(crate) fn open_design(&self) -> RunSettings {
-        self.open_design.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.open_design.locked().clone()
     }
 
     /// Replaces what runs under `/api` get; those that have begun keep theirs.
     pub fn set_open_design(&self, settings: RunSettings) {
-        *self.open_design.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        *self.open_design.locked() = settings;
     }
 
     /// Removes the files of sessions that are no longer in the log.

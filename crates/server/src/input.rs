@@ -83,12 +83,21 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let said = headers.get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok());
-    let essence = said.map(|said| said.split(';').next().unwrap_or_default().trim());
-    if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
-        return Ok(());
+    match is_json(headers) {
+        true => Ok(()),
+        false => Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE)
+            .remedy("send `Content-Type: application/json`")),
     }
-    Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE).remedy("send `Content-Type: application/json`"))
+}
+
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
+}
+
+/// The type of a body, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let said = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(said.split(';').next().unwrap_or_default().trim())
 }
 
 async fn whole(request: Request) -> Result<Bytes, Problem> {

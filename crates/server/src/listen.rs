@@ -27,6 +27,7 @@ use crate::guard::Guarded;
 use crate::limits::HttpLimits;
 pub use accept::{Connection, Listener, Stream};
 pub use bind::{Bound, check_bind};
+pub use unix::UnixKind;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

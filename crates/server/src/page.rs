@@ -15,6 +15,7 @@ use axum::routing::get;
 use bytes::Bytes;
 
 use crate::guard::Routes;
+use crate::header_lists::listed;
 use crate::input::no_such_route;
 
 /// What the page itself looks at the address for, as people type it, too; all of them are the
@@ -138,7 +139,7 @@ fn form(file: &File, asked: &HeaderMap) -> Form {
 
 /// Whether an encoding is named, and not with the weight zero.
 fn takes(asked: &HeaderMap, encoding: &str) -> bool {
-    listed(asked, &header::ACCEPT_ENCODING).any(|one| {
+    listed(asked, &header::ACCEPT_ENCODING, ',').any(|one| {
         let mut parts = one.split(';').map(str::trim);
         let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding));
         let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
@@ -148,13 +149,8 @@ fn takes(asked: &HeaderMap, encoding: &str) -> bool {
 
 /// Whether the client has this form already.
 fn knows(asked: &HeaderMap, tag: &str) -> bool {
-    listed(asked, &header::IF_NONE_MATCH)
+    listed(asked, &header::IF_NONE_MATCH, ',')
         .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
-}
-
-fn listed<'a>(asked: &'a HeaderMap, name: &header::HeaderName) -> impl Iterator<Item = &'a str> {
-    let lines = asked.get_all(name).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 /// `assets/index-Dk3v0a1b.js`, as the page's build names what it makes.

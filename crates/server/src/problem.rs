@@ -12,10 +12,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use kinds::ProblemKind;
 
 /// Why a request was not served, and what to do about it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Problem {
     /// `urn:switchyard:problem:…`; does not change between versions.
@@ -23,15 +25,11 @@ pub struct Problem {
     pub kind: &'static str,
     pub title: &'static str,
     pub status: u16,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// Seconds after which asking again makes sense; also sent as a header.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
     /// The id of the process that has the session, where that is the problem.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub process: Option<NonZeroU32>,
     /// Open Design's code for it.

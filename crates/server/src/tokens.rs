@@ -11,7 +11,7 @@ mod files;
 mod record;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
+use crate::locking::Locking as _;
 use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
 use files::{Files, Stamps};
@@ -127,7 +128,7 @@ impl Tokens {
             }
         }
         let tokens = Self { files: Arc::new(files), live: Arc::default() };
-        tokens.load(&mut tokens.live())?;
+        tokens.load(&mut tokens.live.locked())?;
         Ok(tokens)
     }
 
@@ -145,7 +146,7 @@ impl Tokens {
     /// All tokens, the admin's first; also the expired, which open nothing.
     pub fn list(&self) -> Vec<TokenInfo> {
         self.refresh();
-        self.live().entries.iter().map(|entry| entry.record.info()).collect()
+        self.live.locked().entries.iter().map(|entry| entry.record.info()).collect()
     }
 
     /// Makes a token and returns it in plain, which is the only time that it is seen.
@@ -200,7 +201,7 @@ impl Tokens {
     /// What the browser of a login has at another name of the page.
     pub(crate) fn browser_at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
         self.refresh();
-        let live = self.live();
+        let live = self.live.locked();
         let entry = live.entries.iter().find(|entry| entry.record.name == name)?;
         let is_good = !entry.record.is_expired(Timestamp::now());
         entry.record.browser.as_ref().filter(|_| is_good)?.at(name, place)
@@ -243,7 +244,7 @@ impl Tokens {
         if name == ADMIN {
             let _lock = self.files.lock()?;
             self.files.put_admin_token(&secret)?;
-            self.load(&mut self.live())?;
+            self.load(&mut self.live.locked())?;
             return Ok(secret);
         }
         self.change(|records| {
@@ -279,7 +280,7 @@ impl Tokens {
     /// Every record is looked at, so that the time that it takes says nothing about the table.
     fn find(&self, is_it: impl Fn(&Record) -> bool) -> Option<(Principal, Option<LoginSeed>)> {
         self.refresh();
-        let live = self.live();
+        let live = self.live.locked();
         let entry = live.entries.iter().filter(|entry| is_it(&entry.record)).last()?;
         if entry.record.is_expired(Timestamp::now()) {
             entry.revoked.cancel();
@@ -309,7 +310,9 @@ impl Tokens {
             }
             self.refresh();
             let now = Timestamp::now();
-            for entry in self.live().entries.iter().filter(|entry| entry.record.is_expired(now)) {
+            for entry in
+                self.live.locked().entries.iter().filter(|entry| entry.record.is_expired(now))
+            {
                 entry.revoked.cancel();
             }
         }
@@ -317,7 +320,7 @@ impl Tokens {
 
     /// Reads the files again if somebody changed them.
     pub(crate) fn refresh(&self) {
-        let mut live = self.live();
+        let mut live = self.live.locked();
         if live.stamps.is_some() && live.stamps == self.files.stamps() {
             return;
         }
@@ -384,11 +387,7 @@ impl Tokens {
             return Err(TokensError::Full);
         }
         self.files.put_records(&records)?;
-        self.load(&mut self.live())
-    }
-
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.load(&mut self.live.locked())
     }
 }
 

@@ -8,6 +8,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use crate::header_lists::listed;
 use crate::problem::Problem;
 
 /// A client's wish to go on as a WebSocket.
@@ -73,6 +74,5 @@ impl Handshake {
 }
 
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    let lists = headers.get_all(name).into_iter().filter_map(|list| list.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+    listed(headers, name, ',').any(|one| one.eq_ignore_ascii_case(word))
 }

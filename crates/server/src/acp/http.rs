@@ -23,6 +23,7 @@ use super::remote::{NotTaken, Remote, Remotes};
 use super::stream::{Next, Reader};
 use super::web_socket;
 use crate::daemon::Daemon;
+use crate::input::is_json;
 use crate::limits::{ByteQuota, Reserved};
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
@@ -216,11 +217,6 @@ pub(super) async fn end(
 
 fn no_such_connection() -> Problem {
     Problem::not_found("there is no such connection; begin with `initialize`")
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = text_of(headers, &header::CONTENT_TYPE).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

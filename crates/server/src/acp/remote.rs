@@ -5,7 +5,7 @@
 //! its own request.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use wire::{LineSplitter, Message, MessageKind};
 use super::stream::Stream;
 use crate::daemon::Daemon;
 use crate::limits::ByteQuota;
+use crate::locking::Locking as _;
 use crate::principal::Principal;
 
 /// Connections of all clients together.
@@ -142,11 +143,11 @@ impl Remotes {
     /// Room for one more of `owner`. If it has too many, the one goes that nobody reads and
     /// that was left alone for the longest: clients go without a word.
     fn make_room(&self, owner: &str) -> Option<MutexGuard<'_, HashMap<String, Arc<Remote>>>> {
-        let mut all = self.all();
+        let mut all = self.all.locked();
         let its = all.values().filter(|remote| remote.owner == owner);
         if its.clone().count() >= MAX_REMOTES_EACH || all.len() >= MAX_REMOTES {
             let left = its.filter(|remote| !remote.is_read());
-            let left = left.min_by_key(|remote| remote.books().used_at)?.clone();
+            let left = left.min_by_key(|remote| remote.books.locked().used_at)?.clone();
             all.remove(&left.id);
             left.over.cancel();
         }
@@ -155,19 +156,15 @@ impl Remotes {
 
     /// A connection by its id, if it is `principal`'s.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Remote>> {
-        let remote = self.all().get(id)?.clone();
+        let remote = self.all.locked().get(id)?.clone();
         (remote.owner == principal.name).then(|| {
-            remote.books().used_at = Instant::now();
+            remote.books.locked().used_at = Instant::now();
             remote
         })
     }
 
     pub(super) fn remove(&self, id: &str) -> Option<Arc<Remote>> {
-        self.all().remove(id)
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Remote>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.locked().remove(id)
     }
 }
 
@@ -178,7 +175,7 @@ impl Remote {
         message: &Message,
     ) -> Result<oneshot::Receiver<Bytes>, NotTaken> {
         let (sender, answer) = oneshot::channel();
-        self.books().introduction = Some((message.id().as_str().to_owned(), sender));
+        self.books.locked().introduction = Some((message.id().as_str().to_owned(), sender));
         self.write(message).await?;
         Ok(answer)
     }
@@ -190,7 +187,7 @@ impl Remote {
         session: Option<String>,
     ) -> Result<(), NotTaken> {
         if message.kind() == MessageKind::Request {
-            let mut books = self.books();
+            let mut books = self.books.locked();
             if books.waiting.len() >= MAX_WAITING {
                 return Err(NotTaken::TooMuch);
             }
@@ -208,7 +205,7 @@ impl Remote {
     /// The stream of a session, or of the connection itself.
     pub(super) fn stream(&self, session: Option<&str>) -> Option<Arc<Stream>> {
         let Some(session) = session else { return Some(self.own.clone()) };
-        let mut books = self.books();
+        let mut books = self.books.locked();
         if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
             return None;
         }
@@ -234,7 +231,7 @@ impl Remote {
             }
             _ => {
                 let id = message.id();
-                let mut books = self.books();
+                let mut books = self.books.locked();
                 if books.introduction.as_ref().is_some_and(|(asked, _)| asked == id.as_str())
                     && let Some((_, answer)) = books.introduction.take()
                 {
@@ -251,7 +248,7 @@ impl Remote {
     }
 
     fn is_read(&self) -> bool {
-        self.own.is_read() || self.books().sessions.values().any(|stream| stream.is_read())
+        self.own.is_read() || self.books.locked().sessions.values().any(|stream| stream.is_read())
     }
 
     /// Until nobody has used the connection for long.
@@ -259,7 +256,7 @@ impl Remote {
         loop {
             let is_read = self.is_read();
             let idle = {
-                let mut books = self.books();
+                let mut books = self.books.locked();
                 if is_read {
                     books.used_at = Instant::now();
                 }
@@ -275,15 +272,11 @@ impl Remote {
     /// The front sees its client leave, and all streams end.
     pub(super) async fn end(&self) {
         self.own.end();
-        let streams: Vec<_> = self.books().sessions.drain().collect();
+        let streams: Vec<_> = self.books.locked().sessions.drain().collect();
         for (_, stream) in streams {
             stream.end();
         }
         let _ = self.to_front.lock().await.shutdown().await;
-    }
-
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,12 +5,13 @@
 //! slow, and what nobody reads is dropped, which the next reader is told.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::limits::Reserved;
+use crate::locking::Locking as _;
 
 /// What one stream may hold, sent or not.
 const MAX_BYTES: usize = 4 << 20;
@@ -70,7 +71,7 @@ pub(super) struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut state = self.stream.state();
+        let mut state = self.stream.state.locked();
         if state.reader == self.id {
             state.has_reader = false;
             drop(state);
@@ -101,7 +102,7 @@ impl Stream {
     }
 
     fn try_push(&self, message: &Bytes) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         if state.is_over {
             return true;
         }
@@ -141,12 +142,12 @@ impl Stream {
 
     /// Whether somebody reads it.
     pub(super) fn is_read(&self) -> bool {
-        self.state().has_reader
+        self.state.locked().has_reader
     }
 
     /// Becomes the reader after `cursor`. Without one the stream must be free.
     pub(super) fn read(self: &std::sync::Arc<Self>, cursor: Option<u64>) -> Option<Reader> {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         if state.has_reader && cursor.is_none() {
             return None;
         }
@@ -160,13 +161,9 @@ impl Stream {
     }
 
     pub(super) fn end(&self) {
-        self.state().is_over = true;
+        self.state.locked().is_over = true;
         self.news.notify_waiters();
         self.room.notify_waiters();
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -193,7 +190,7 @@ impl Reader {
     }
 
     fn look(&mut self) -> Option<Next> {
-        let mut state = self.stream.state();
+        let mut state = self.stream.state.locked();
         if state.reader != self.id {
             return Some(Next::Over);
         }

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::daemon::load::LoadPlace;
-use crate::input::{At, Observer, Operator, Params};
+use crate::input::{At, Observer, Operator, Params, is_json, media_type};
 use crate::limits::patient;
 use crate::percent::percent_encoded;
 use crate::problem::{Problem, kinds};
@@ -68,11 +68,9 @@ pub(crate) async fn upload(
 
 /// JSON here is a request that went astray.
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let said = headers.get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok());
-    let essence = said.map(|said| said.split(';').next().unwrap_or_default().trim());
-    match essence {
-        Some(essence) if !essence.eq_ignore_ascii_case("application/json") => Ok(()),
-        _ => Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE)
+    match media_type(headers).is_some() && !is_json(headers) {
+        true => Ok(()),
+        false => Err(Problem::of(kinds::UNSUPPORTED_MEDIA_TYPE)
             .remedy("send the bytes with `Content-Type: application/octet-stream`")),
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use wire::event::{Decider, RecordedOutcome};
 use wire::{CallId, Event, Own, Seq, SessionId};
@@ -16,16 +17,15 @@ const PAGE: usize = 512;
 const MAX_LOOKED_AT: u64 = 1 << 16;
 
 /// Who decided what.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Decision {
     request_id: String,
     by: Decider,
     /// What was chosen; of a permission.
-    #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<RecordedOutcome>,
     /// Of an elicitation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     response: Option<Value>,
 }

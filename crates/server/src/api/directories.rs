@@ -12,6 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use roots::{Entry, Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;
@@ -43,15 +44,14 @@ pub(crate) struct DirectoryQuery {
 }
 
 /// Directories in which sessions may be started.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DirectoryList {
     /// Where they are, without links; none if these are the ones to begin with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     path: Option<String>,
     /// The directory above, if a session may be started there too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     parent: Option<String>,
     /// By name.

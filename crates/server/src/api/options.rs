@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use sessions::budget::{Limits, Used};
 use sessions::options::{Choice, offered};
 use store::ReadBudget;
@@ -16,14 +17,12 @@ const MAX_VALUES: usize = 4096;
 /// What a byte of an agent's answer may take while it is read.
 const READ_BYTES: usize = 8;
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentOptions {
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Choosable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<Choosable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<Choosable>,
     /// All that the agent lets one set, as it says it.
     #[schema(value_type = Vec<Object>)]
@@ -80,21 +79,17 @@ impl AgentOptions {
 
 /// What a session may use over its whole life before it pauses and asks. A limit that is
 /// misspelt would be none, so unknown members are refused here.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SessionLimits {
-    #[serde(skip_serializing_if = "Option::is_none")]
     turns: Option<u64>,
     /// Without the time that a turn waits for a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     running_seconds: Option<f64>,
     /// How long the agent may say nothing in a turn. Where nobody answers the question either,
     /// the turn is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
     inactive_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use sessions::pending::{PendingQuestion, Wants};
 use sessions::permission::Decider;
 use sessions::session::{Answer, SessionHandle};
@@ -33,13 +34,13 @@ pub(crate) struct Permissions {
 }
 
 /// A question that waits for a person.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Permission {
     request_id: String,
     #[schema(value_type = String)]
     session_id: SessionId,
-    #[serde(skip_serializing_if = "Option::is_none")]
     session_title: Option<String>,
     /// The session's directory.
     cwd: String,
@@ -49,33 +50,19 @@ pub(crate) struct Permission {
     /// For showing: the tool call's title, or the form's message.
     title: String,
     /// What kind of tool call it is about, as ACP names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_kind: Option<String>,
     options: Vec<PermissionOption>,
     /// The agent's question as it came. Not there if it has more than 256 KiB, or if the list has
     /// 4 MiB of them already: the event at `seq` has it.
     #[schema(value_type = Option<Object>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<AsItCame>,
+    request: Option<Arc<wire::Json>>,
     /// Place of the question in the log.
     seq: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<String>,
     /// Milliseconds since 1970.
     since: i64,
     /// When it is rejected if nobody answers; without it, it waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
-}
-
-/// Shared with whoever else shows it.
-#[derive(Debug)]
-struct AsItCame(Arc<wire::Json>);
-
-impl Serialize for AsItCame {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -107,7 +94,7 @@ impl Permission {
             title: question.title.clone(),
             tool_kind: Some(question.kind.clone()).filter(|kind| !kind.is_empty()),
             options: options.collect(),
-            request: question.request.clone().map(AsItCame),
+            request: question.request.clone(),
             seq: question.seq.0,
             turn_id: question.turn.map(|turn| turn.to_string()),
             since: question.since.0,
@@ -143,7 +130,7 @@ impl Permission {
             if n_bytes > MAX_BYTES || permissions.len() == MAX_SHOWN {
                 break;
             }
-            permission.request = permission.request.filter(|AsItCame(request)| {
+            permission.request = permission.request.filter(|request| {
                 let n_with = n_bytes + request.as_str().len();
                 let fits = n_with <= MAX_BYTES;
                 n_bytes = if fits { n_with } else { n_bytes };

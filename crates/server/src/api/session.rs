@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details, LastEnd};
 use sessions::options::Wishes;
@@ -73,6 +74,7 @@ pub(crate) struct NewSession {
 }
 
 /// A session as it is now.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Session {
@@ -83,9 +85,10 @@ pub(crate) struct Session {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     command: Vec<String>,
     /// The conversation's id as the agent itself has it.
-    #[serde(rename = "agentSession", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "agentSession")]
     id_at_agent: Option<String>,
     cwd: String,
+    #[serialize_always]
     title: Option<String>,
     status: SessionStatus,
     /// Milliseconds since 1970.
@@ -99,31 +102,23 @@ pub(crate) struct Session {
     /// What its events weigh.
     bytes: u64,
     /// Why it could not go on; nothing from when it is woken on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     halted: Option<String>,
     /// The turn that runs or is about to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     active_turn: Option<String>,
     /// Whose token made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     made_by: Option<String>,
     /// The permission mode, if it is not the daemon's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     permissions: Option<Mode>,
     /// ACP clients that have it open.
     clients: usize,
     /// What it may use, if it has limits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<SessionLimits>,
     /// What it has used, as far as the agent tells.
-    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<SessionUsage>,
     /// How its last turn ended; nothing before its first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_turn: Option<LastTurn>,
     /// What the agent offers and uses, or did when it ran last; only of a single session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<AgentOptions>,
 }
 

@@ -3,11 +3,13 @@
 //! One search runs at a time, whoever asks; everybody follows the same one. What an earlier
 //! search found is answered at once, and looked for again when it is old.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use sessions::desk::Desk;
 use tokio::sync::watch;
+
+use crate::locking::Locking as _;
 
 /// Agents are installed and updated now and then, not every minute.
 const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
@@ -43,7 +45,7 @@ pub(crate) struct Found {
 impl KnownAgents {
     /// What is found, as it is found.
     pub(crate) fn follow(&self, desk: &Desk, refresh: bool) -> watch::Receiver<Found> {
-        let mut searches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut searches = self.0.locked();
         let Searches { done, running } = &mut *searches;
         if running.as_ref().is_some_and(Search::is_done) {
             *done = running.take();

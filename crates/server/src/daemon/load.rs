@@ -4,7 +4,7 @@
 //! client has a budget for it: one that reads much and slowly waits for itself alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use sessions::front::RequestPlaces;
@@ -12,6 +12,7 @@ use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{ByteQuota, Reserved};
+use crate::locking::Locking as _;
 use crate::problem::{Problem, ProblemKind, kinds};
 
 /// Streams of events at a time. HTTP/2 has many on one connection, so the connections' limit
@@ -119,7 +120,7 @@ impl Load {
     }
 
     fn client(&self, name: &str) -> Client {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.locked();
         if let Some(client) = clients.get(name) {
             return client.clone();
         }

@@ -5,13 +5,15 @@
 //! before, and so is each session in it that did not change.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use sessions::desk::{Desk, Status};
 use store::{Filter, SessionRecord, StoreError};
 use tokio::time::Instant;
 use wire::{Millis, Seq, SessionId};
+
+use crate::locking::Locking as _;
 
 /// Soon enough for a list, and next to nothing for the log.
 const FRESH_FOR: Duration = Duration::from_millis(500);
@@ -48,7 +50,7 @@ pub(crate) struct Looks(Mutex<HashMap<MadeBy, Weak<Look>>>);
 
 impl Looks {
     pub(crate) fn at(&self, made_by: MadeBy) -> Arc<Look> {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = self.0.locked();
         if let Some(look) = looks.get(&made_by).and_then(Weak::upgrade) {
             return look;
         }

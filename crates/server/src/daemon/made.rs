@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sessions::desk::Desk;
 use sessions::details::{ClientRequest, Details};
@@ -15,6 +15,7 @@ use store::Filter;
 use tokio::sync::OnceCell;
 use wire::SessionId;
 
+use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::request_names::{Name, RequestNames};
@@ -85,7 +86,7 @@ impl Made {
     }
 
     fn entry(&self, name: &Name, digest: &str) -> Arc<Entry> {
-        let mut names = self.lock();
+        let mut names = self.names.locked();
         if let Some(entry) = names.get(name) {
             return entry.clone();
         }
@@ -95,7 +96,7 @@ impl Made {
     }
 
     fn forget(&self, name: &Name, entry: &Arc<Entry>) {
-        let mut names = self.lock();
+        let mut names = self.names.locked();
         if names.get(name).is_some_and(|other| Arc::ptr_eq(other, entry)) {
             names.remove(name);
         }
@@ -110,7 +111,7 @@ impl Made {
         let made_by = Some((principal.name.clone(), principal.since));
         let filter = Filter { made_by, limit: MAX_REMEMBERED, ..Filter::default() };
         let records = desk.log().sessions(filter).await?;
-        let mut names = self.lock();
+        let mut names = self.names.locked();
         // The newest last, so that it is forgotten last.
         for record in records.iter().rev() {
             let details = Details::read(record);
@@ -123,10 +124,6 @@ impl Made {
         }
         read_back.insert(principal.name.clone());
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RequestNames<Arc<Entry>, MAX_REMEMBERED>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,11 +5,13 @@
 //! a few, each small, the newest.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use projection::Vocabulary;
 use serde::Serialize;
 use wire::{Seq, SessionId, TurnId};
+
+use crate::locking::Locking as _;
 
 /// Of all sessions together.
 const MAX_KEPT: usize = 64;
@@ -67,7 +69,7 @@ impl Snapshots {
 
     /// Keeps a reading that has come to `seq`, unless that is not worth it.
     pub(crate) fn keep(&self, log: Log, seq: Seq, vocabulary: &Vocabulary) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.locked();
         let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
         let is_new = seq.0 >= last.unwrap_or_default() + self.least_events;
         if !is_new || !vocabulary.is_idle() {
@@ -87,7 +89,7 @@ impl Snapshots {
 
     /// The last one that is not after `seq`.
     pub(crate) fn before(&self, log: Log, seq: Seq) -> Option<(Seq, Vocabulary)> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.locked();
         let fitting = kept.iter().filter(|one| one.log == log && one.seq <= seq);
         let last = fitting.max_by_key(|one| one.seq)?;
         Some((last.seq, last.vocabulary.clone()))
@@ -95,7 +97,7 @@ impl Snapshots {
 
     /// A session is no more.
     pub(crate) fn forget(&self, session: SessionId) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.locked();
         kept.retain(|one| one.log.session != session);
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use serde_with::skip_serializing_none;
 use store::StoreError;
 use utoipa::ToSchema;
 use wire::SessionId;
@@ -26,6 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const MAX_PAGE_BYTES: usize = 48 << 10;
 
 /// What has changed in a session, and how it stands now; of one that is deleted nothing is told.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionChange<'a> {
     #[schema(value_type = String)]
@@ -34,15 +36,12 @@ pub(crate) struct SessionChange<'a> {
     /// The session's last event.
     seq: u64,
     #[schema(nullable = false)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<SessionStatus>,
     #[schema(value_type = Option<String>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[allow(clippy::option_option, reason = "`null` is no title; of what is gone none is told")]
     title: Option<Option<&'a str>>,
     /// Questions that wait for a person.
     #[schema(nullable = false)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pending: Option<usize>,
 }
 

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
-use axum::http::uri::Authority;
 use tokio_util::sync::CancellationToken;
 
 use super::credentials;
@@ -194,8 +192,7 @@ impl<S: Send + Sync> FromRequestParts<S> for HostName {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let line = || parts.headers.get(header::HOST)?.to_str().ok();
-        let host = parts.uri.authority().map(Authority::as_str).or_else(line);
+        let host = credentials::host_of(&parts.headers, &parts.uri);
         let host = host.ok_or_else(|| Problem::bad_request("the request names no host"))?;
         Ok(Self(host.to_ascii_lowercase()))
     }

@@ -13,6 +13,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{COOKIE, PAGE_PASS, WS_PAGE, WS_TOKEN, is_upgrade};
+use crate::header_lists::listed;
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -73,10 +74,15 @@ fn page_pass(parts: &Parts) -> Option<&str> {
     }
 }
 
+/// How the caller calls us, as far as it says so: `127.0.0.1:7433`.
+pub(super) fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let line = || headers.get(header::HOST)?.to_str().ok();
+    uri.authority().map(Authority::as_str).or_else(line)
+}
+
 /// The name of the login's cookie for whoever calls us as this request does.
 pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
-    let line = || headers.get(header::HOST)?.to_str().ok();
-    let host = uri.authority().map(Authority::as_str).or_else(line);
+    let host = host_of(headers, uri);
     match host.and_then(|host| host.rsplit_once(':')) {
         Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("{COOKIE}_{port}")
@@ -131,13 +137,4 @@ fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let pairs = listed(headers, &header::COOKIE, ';');
     pairs.filter_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='))
-}
-
-fn listed<'a>(
-    headers: &'a HeaderMap,
-    name: &header::HeaderName,
-    between: char,
-) -> impl Iterator<Item = &'a str> {
-    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(move |line| line.split(between)).map(str::trim).filter(|item| !item.is_empty())
 }

@@ -4,10 +4,12 @@
 //! random bits is hopeless at any speed; what this keeps out is the noise.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::arrival::{Peer, PeerKey};
+
+use crate::locking::Locking as _;
 
 const MAX_FAILURES: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
@@ -39,7 +41,7 @@ pub(super) enum Verdict {
 
 impl Failures {
     pub(super) fn note(&self, peer: &Peer, now: Instant) -> Verdict {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.locked();
         let key = peer.key();
         if known.peers.len() >= MAX_PEERS && !known.peers.contains_key(&key) {
             known.peers.retain(|_, count| !count.is_over(now));

@@ -8,11 +8,12 @@
 //! Always true: a challenge is answered once; what is held is bounded.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use subtle::ConstantTimeEq;
 
+use crate::locking::Locking as _;
 use crate::tokens::{Sum, TokensError, mac, new_secret, sum};
 
 /// Between our proof and the page's: a round trip.
@@ -72,7 +73,7 @@ impl Passes {
         }
         let nonce = new_secret()?;
         let proof = proof(key, Side::Daemon, origin, page_nonce, &nonce);
-        let mut held = self.held();
+        let mut held = self.0.locked();
         held.challenges.retain(|one| one.at.elapsed() < CHALLENGE_LIFE);
         if held.challenges.len() >= MAX_CHALLENGES {
             held.challenges.pop_front();
@@ -95,7 +96,7 @@ impl Passes {
         nonce: &str,
         proved: &str,
     ) -> Option<String> {
-        let mut held = self.held();
+        let mut held = self.0.locked();
         let found = held.challenges.iter().position(|one| one.nonce == nonce && one.login == login);
         let challenge = found.and_then(|place| held.challenges.remove(place))?;
         let expected = proof(key, Side::Page, origin, &challenge.page_nonce, nonce);
@@ -107,7 +108,7 @@ impl Passes {
     /// A pass for a page that has just logged in or proved itself.
     pub(crate) fn issue(&self, login: &str) -> Result<String, TokensError> {
         let pass = new_secret()?;
-        let mut held = self.held();
+        let mut held = self.0.locked();
         if held.passes.len() >= MAX_PASSES {
             held.passes.pop_front();
         }
@@ -118,13 +119,9 @@ impl Passes {
     /// The name of the login that a pass is for.
     pub(crate) fn login_of(&self, pass: &str) -> Option<String> {
         let digest = sum(pass);
-        let held = self.held();
+        let held = self.0.locked();
         let is_it = |one: &&Pass| bool::from(one.digest.ct_eq(&digest));
         held.passes.iter().find(is_it).map(|one| one.login.clone())
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -195,7 +192,7 @@ mod tests {
             passes.challenge("browser a", &key, ORIGIN, "n").unwrap();
             passes.issue("browser a").unwrap();
         }
-        let held = passes.held();
+        let held = passes.0.locked();
         assert_eq!((held.challenges.len(), held.passes.len()), (MAX_CHALLENGES, MAX_PASSES));
     }
 }

@@ -6,9 +6,10 @@
 //! Streams that share a connection, as HTTP/2 lets them, take one place together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::limits::{CLIENT_PART, COME_BACK_SECONDS};
+use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 
@@ -54,12 +55,12 @@ impl Shares {
         principal: Option<&Principal>,
         is_begun: bool,
     ) -> Result<Arc<Share>, Problem> {
-        let mut known = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = connection.locked();
         if let Some(share) = known.upgrade() {
             return Ok(share);
         }
         let name = principal.map(|one| one.name.clone()).unwrap_or_default();
-        let mut taken = self.taken();
+        let mut taken = self.taken.locked();
         let n_own = taken.by_name.get(&name).copied().unwrap_or(0);
         // The daemon's own user comes by a door of its own, and shares it with nobody.
         let has_share = principal.is_none_or(|one| !one.is_local);
@@ -79,15 +80,11 @@ impl Shares {
         *known = Arc::downgrade(&share);
         Ok(share)
     }
-
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.shares.taken();
+        let mut taken = self.shares.taken.locked();
         taken.n_all = taken.n_all.saturating_sub(1);
         let n_left = taken.by_name.get(&self.name).map_or(0, |n| n.saturating_sub(1));
         match n_left {

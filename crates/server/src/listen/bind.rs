@@ -143,33 +143,20 @@ impl Bound {
         Ok(Self { socket: Socket::Tcp(listener), tls })
     }
 
-    /// Listens on the socket through which our own user's commands come without a token.
-    pub async fn private_unix(path: &Path) -> Result<Self, ListenError> {
-        Self::unix(path, UnixKind::Private).await
+    /// Listens on a unix socket.
+    pub async fn unix(path: &Path, kind: UnixKind) -> Result<Self, ListenError> {
+        let (listener, file) = unix::bind(path, kind).await?;
+        Ok(Self { socket: Socket::Unix { listener, kind, _file: Some(file) }, tls: None })
     }
 
-    /// Listens on a unix socket on which tokens are asked for.
-    pub async fn shared_unix(path: &Path) -> Result<Self, ListenError> {
-        Self::unix(path, UnixKind::Shared).await
-    }
-
-    /// Listens on a unix socket that was opened by somebody else; tokens are asked for.
-    pub fn inherited_unix(listener: std::os::unix::net::UnixListener) -> Result<Self, ListenError> {
+    /// Listens on a unix socket that was opened by somebody else.
+    pub fn inherited_unix(
+        listener: std::os::unix::net::UnixListener,
+        kind: UnixKind,
+    ) -> Result<Self, ListenError> {
         listener.set_nonblocking(true).map_err(ListenError::Inherited)?;
         let listener = UnixListener::from_std(listener).map_err(ListenError::Inherited)?;
-        let socket = Socket::Unix { listener, kind: UnixKind::Shared, _file: None };
-        Ok(Self { socket, tls: None })
-    }
-
-    /// As [`inherited_unix`](Self::inherited_unix), but for our own user alone, without a token.
-    pub fn inherited_private_unix(
-        listener: std::os::unix::net::UnixListener,
-    ) -> Result<Self, ListenError> {
-        let mut bound = Self::inherited_unix(listener)?;
-        if let Socket::Unix { kind, .. } = &mut bound.socket {
-            *kind = UnixKind::Private;
-        }
-        Ok(bound)
+        Ok(Self { socket: Socket::Unix { listener, kind, _file: None }, tls: None })
     }
 
     /// Where it listens; none for a unix socket.
@@ -182,10 +169,5 @@ impl Bound {
 
     pub fn has_tls(&self) -> bool {
         self.tls.is_some()
-    }
-
-    async fn unix(path: &Path, kind: UnixKind) -> Result<Self, ListenError> {
-        let (listener, file) = unix::bind(path, kind).await?;
-        Ok(Self { socket: Socket::Unix { listener, kind, _file: Some(file) }, tls: None })
     }
 }

@@ -5,12 +5,13 @@
 //! that has more than its part of the places, so that one alone does not either.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::Activity;
 use crate::limits::CLIENT_PART;
+use crate::locking::Locking as _;
 
 #[derive(Debug)]
 pub(super) struct OpenConnections {
@@ -39,7 +40,7 @@ impl OpenConnections {
 
     /// `cut` ends the connection and is cancelled when it has ended.
     pub(super) fn add(&self, cut: CancellationToken, activity: &Arc<Activity>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.locked();
         if open.len() > self.max.saturating_mul(2) {
             open.retain(|connection| connection.activity().is_some());
         }
@@ -48,7 +49,7 @@ impl OpenConnections {
 
     /// What cuts the one that has to make way, if anybody has to.
     pub(super) fn to_evict(&self) -> Option<CancellationToken> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.locked();
         open.retain(|connection| connection.activity().is_some());
         let is_stranger = |activity: &Activity| activity.client().is_none();
         let largest = self.largest_client(&open);

@@ -25,10 +25,10 @@ const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// Who comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UnixKind {
-    /// Our own user needs no token there.
+pub enum UnixKind {
+    /// Our own user, whose commands come there without a token.
     Private,
-    /// Everybody needs one.
+    /// Whoever has a token.
     Shared,
 }
 

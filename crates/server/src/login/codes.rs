@@ -1,6 +1,6 @@
 //! One-time codes: few, short-lived, and gone when used.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use base64::Engine;
@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::locking::Locking as _;
 use crate::tokens::{Sum, TokensError, sum};
 
 const LIFE: Duration = Duration::from_secs(10 * 60);
@@ -58,7 +59,7 @@ impl Codes {
 
     fn put(&self, code: &str, login: Option<String>, revoked: CancellationToken) {
         let now = Instant::now();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.locked();
         waiting.retain(|code| code.until > now);
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
@@ -70,7 +71,7 @@ impl Codes {
     pub(super) fn redeem(&self, code: &str) -> Option<Redeemed> {
         let now = Instant::now();
         let presented = sum(code);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.locked();
         waiting.retain(|code| code.until > now && !code.revoked.is_cancelled());
         // Each is compared in constant time, also after a match.
         let is_it = |code: &mut Code| bool::from(code.digest.ct_eq(&presented));

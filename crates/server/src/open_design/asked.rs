@@ -5,10 +5,11 @@
 //! done is in the log; here is only what is too short-lived for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::OwnedMutexGuard;
 
+use crate::locking::Locking as _;
 use crate::problem::{Problem, kinds};
 use crate::request_names::{Name, RequestNames};
 
@@ -37,7 +38,7 @@ impl Asked {
     ) -> Result<Asking<'_>, Problem> {
         let Some(id) = id else { return Ok(Asking { asked: self, name: None }) };
         let name = (principal.to_owned(), id.to_owned());
-        let mut digests = self.lock();
+        let mut digests = self.0.locked();
         match digests.get(&name) {
             Some(known) if known == digest => Ok(Asking { asked: self, name: None }),
             Some(_) => Err(other_request()),
@@ -46,10 +47,6 @@ impl Asked {
                 Ok(Asking { asked: self, name: Some(name) })
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RequestNames<String, MAX_REMEMBERED>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,7 +60,7 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
-            self.asked.lock().remove(&name);
+            self.asked.0.locked().remove(&name);
         }
     }
 }
@@ -88,21 +85,17 @@ pub(super) struct Place<'a> {
 
 impl Queues {
     pub(super) async fn enter(&self, conversation: &str) -> Place<'_> {
-        let queue = self.lock().entry(conversation.to_owned()).or_default().clone();
+        let queue = self.0.locked().entry(conversation.to_owned()).or_default().clone();
         let mut place = Place { queues: self, conversation: conversation.to_owned(), held: None };
         place.held = Some(queue.lock_owned().await);
         place
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<()>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.held = None;
-        let mut queues = self.queues.lock();
+        let mut queues = self.queues.0.locked();
         // The last one out: only the table still has it.
         if queues.get(&self.conversation).is_some_and(|queue| Arc::strong_count(queue) == 1) {
             queues.remove(&self.conversation);

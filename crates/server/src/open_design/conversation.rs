@@ -9,10 +9,11 @@
 //! one for each further agent.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 use sessions::desk::Desk;
 use sessions::details::Details;
 use sessions::mint;
@@ -23,6 +24,7 @@ use wire::{Json, SessionId, TurnId};
 
 use super::Runs;
 use super::body::NewRun;
+use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -149,7 +151,7 @@ impl Sides {
         if main == side {
             return;
         }
-        let mut sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sides = self.0.locked();
         if sides.len() >= MAX_SIDES {
             sides.retain(|_, all| all.iter().any(|id| desk.live(*id).is_some()));
         }
@@ -161,7 +163,7 @@ impl Sides {
     }
 
     fn of(&self, main: SessionId) -> Vec<SessionId> {
-        let sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sides = self.0.locked();
         sides.get(&main).cloned().unwrap_or_default()
     }
 }
@@ -176,26 +178,19 @@ pub(super) struct ConversationNote {
 }
 
 /// What a run was asked for with, beside the words.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunNote {
     pub(super) conversation_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) project_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_request_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) user_message_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) assistant_message_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session_mode: Option<String>,
     /// What the agent may do, as far as it is the session's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) permissions: Option<Mode>,
     /// What was asked for and cannot be had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

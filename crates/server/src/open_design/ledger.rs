@@ -5,7 +5,7 @@
 //! forgotten at any time.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use wire::event::{DropReason, Outcome, PromptDropped, PromptReceived, TurnEnded}
 use wire::{Category, Event, Fault, Own, Seq, SessionId, TurnId};
 
 use super::conversation::RunNote;
+use crate::locking::Locking as _;
 use crate::problem::kinds::run_code;
 
 /// Ledgers that are kept.
@@ -268,7 +269,7 @@ impl Ledgers {
     }
 
     fn ledger(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<Ledger>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.locked();
         if !kept.contains_key(&record.id) && kept.len() >= MAX_LEDGERS {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
             oldest.map(|id| kept.remove(&id));

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_with::skip_serializing_none;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use wire::Millis;
@@ -18,23 +19,20 @@ use crate::page_name::PageName;
 use crate::principal::Role;
 
 /// A line of the table. The token itself is not in it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) name: String,
     #[serde(with = "hex")]
     pub(super) digest: Sum,
     pub(super) role: Role,
-    #[serde(with = "time")]
     pub(super) created: Timestamp,
     /// When the name was given; a new secret does not change that. None in older tables.
-    #[serde(default, with = "some_time", skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<Timestamp>,
-    #[serde(default, with = "some_time", skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
     pub(super) own_sessions: bool,
     /// Of a login; the digest is then that of what it is made of, and no token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) browser: Option<LoginSeed>,
 }
 
@@ -48,16 +46,15 @@ pub(super) struct LoginSeed {
 }
 
 /// What may be known of a token.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenInfo {
     pub name: String,
     #[schema(value_type = String)]
     pub role: Role,
-    #[serde(with = "time")]
     #[schema(value_type = String)]
     pub created: Timestamp,
-    #[serde(with = "some_time", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub expires: Option<Timestamp>,
     /// Sees only the sessions that it made itself.
@@ -143,42 +140,6 @@ mod hex {
             *byte = u8::from_str_radix(pair, 16).map_err(D::Error::custom)?;
         }
         Ok(sum)
-    }
-}
-
-mod time {
-    use super::{Deserialize, Deserializer, Serializer, Timestamp};
-    use serde::de::Error;
-
-    pub(super) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(time)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
-}
-
-mod some_time {
-    use super::{Deserialize, Deserializer, Serializer, Timestamp};
-    use serde::de::Error;
-
-    #[expect(clippy::ref_option, reason = "serde hands over a reference to the member")]
-    pub(super) fn serialize<S: Serializer>(
-        time: &Option<Timestamp>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => to.collect_str(time),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Timestamp>, D::Error> {
-        let text = Option::<String>::deserialize(from)?;
-        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sessions::pending::PendingQuestion;
 use sessions::yard::Yard;
 use store::{SessionRecord, StoreError};
@@ -81,18 +81,19 @@ impl Writer {
             Subject::Question { request_id, .. } => format!("{session}/permissions/{request_id}"),
             Subject::Event { .. } | Subject::Halted { .. } => session,
         };
-        let mut all = Map::new();
-        all.insert("id".into(), json!(id));
-        all.insert("type".into(), json!(subject.topic().name()));
-        all.insert("session".into(), json!(record.id));
-        all.insert("agent".into(), json!(record.agent));
-        all.insert("cwd".into(), json!(record.cwd));
-        all.insert("title".into(), json!(record.title));
-        if let Value::Object(body) = body {
+        let mut all = json!({
+            "id": id,
+            "type": subject.topic().name(),
+            "session": record.id,
+            "agent": record.agent,
+            "cwd": record.cwd,
+            "title": record.title,
+        });
+        if let (Value::Object(all), Value::Object(body)) = (&mut all, body) {
             all.extend(body);
         }
-        all.insert("link".into(), json!(link));
-        all.insert("api".into(), json!(api));
+        all["link"] = json!(link);
+        all["api"] = json!(api);
         Announcement { id, body: Json::of(&all) }
     }
 }

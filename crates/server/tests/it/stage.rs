@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
 use server::guard::{BodyKind, BodyRule, Guard, Guarded, Routes, Settings};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http};
+use server::listen::{Bound, Http, UnixKind};
 use server::login::{self, Login};
 use server::principal::{Principal, Role};
 use server::tls::Tls;
@@ -121,8 +121,8 @@ impl Stage {
         let address = tcp.local_addr().unwrap();
         let doors = [
             tcp,
-            Bound::private_unix(&private).await.unwrap(),
-            Bound::shared_unix(&shared).await.unwrap(),
+            Bound::unix(&private, UnixKind::Private).await.unwrap(),
+            Bound::unix(&shared, UnixKind::Shared).await.unwrap(),
         ];
         let serving = doors.map(|bound| {
             let logins: Router = login::routes().with_state(login.clone());

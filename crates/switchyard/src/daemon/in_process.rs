@@ -20,7 +20,7 @@ use runtimes::catalogue::Inside as InsideAgent;
 use server::daemon::Daemon;
 use server::guard::{Guard, Guarded};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http};
+use server::listen::{Bound, Http, UnixKind};
 use server::metrics::Metrics;
 use server::principal::Principal;
 use server::router::{Inside, sessions_router};
@@ -104,7 +104,8 @@ impl InsideDaemon {
     async fn listen(&mut self, run: &Path) -> Result<(), Failure> {
         make_private_dir(run)?;
         remove_dead_sockets(run);
-        let bound = Bound::private_unix(&socket_of(run, std::process::id())).await?;
+        let socket = socket_of(run, std::process::id());
+        let bound = Bound::unix(&socket, UnixKind::Private).await?;
         let stop = CancellationToken::new();
         let (guard, router) = (self.guard.clone(), self.router.clone());
         let guarded = Guarded::new(guard, router, HttpLimits::default());

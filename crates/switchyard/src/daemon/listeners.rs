@@ -10,7 +10,7 @@ use server::acp::lines;
 use server::daemon::Daemon;
 use server::guard::{Guard, Guarded};
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http, ListenError, Listener};
+use server::listen::{Bound, Http, ListenError, Listener, UnixKind};
 use server::page_name::PageName;
 use server::principal::Principal;
 use server::tls::{Inside, Tls};
@@ -81,16 +81,16 @@ impl Listeners {
         let mut unix = Vec::new();
         let has_unix = !inherited.acp_unix.is_empty();
         for listener in inherited.acp_unix {
-            unix.push((path_of(&listener), Bound::inherited_unix(listener)?));
+            unix.push((path_of(&listener), Bound::inherited_unix(listener, UnixKind::Shared)?));
         }
         for path in wanted.unix.iter().filter(|_| !has_unix) {
             let path = std::path::absolute(path).map_err(anyhow::Error::from)?;
-            let bound = Bound::private_unix(&path).await?;
+            let bound = Bound::unix(&path, UnixKind::Private).await?;
             unix.push((path, bound));
         }
         let private = match inherited.private.into_iter().next() {
-            Some(listener) => Bound::inherited_private_unix(listener),
-            None => Bound::private_unix(private).await,
+            Some(listener) => Bound::inherited_unix(listener, UnixKind::Private),
+            None => Bound::unix(private, UnixKind::Private).await,
         }?;
         Ok(Self { http, page_host: None, private, tcp, unix })
     }

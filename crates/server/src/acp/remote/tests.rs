@@ -15,9 +15,9 @@ async fn a_connection_that_is_not_kept_is_over() {
     let one = One::new().await;
     let remotes = Arc::new(Remotes::default());
     drop(begin(&remotes, &one, "phone").unwrap());
-    assert_eq!(remotes.all().len(), 0);
+    assert_eq!(remotes.all.locked().len(), 0);
     let kept = begin(&remotes, &one, "phone").unwrap().keep();
-    assert!(remotes.all().contains_key(&kept.id) && !kept.over.is_cancelled());
+    assert!(remotes.all.locked().contains_key(&kept.id) && !kept.over.is_cancelled());
 }
 
 #[tokio::test]
@@ -29,9 +29,9 @@ async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
     let reader = kept[0].own.read(None).unwrap();
     let newest = begin(&remotes, &one, "phone").unwrap().keep();
 
-    assert_eq!(remotes.all().len(), MAX_REMOTES_EACH);
-    assert!(!remotes.all().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
-    assert!([&kept[0], &newest].iter().all(|remote| remotes.all().contains_key(&remote.id)));
+    assert_eq!(remotes.all.locked().len(), MAX_REMOTES_EACH);
+    assert!(!remotes.all.locked().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
+    assert!([&kept[0], &newest].iter().all(|remote| remotes.all.locked().contains_key(&remote.id)));
     assert!(begin(&remotes, &one, "laptop").is_some());
     drop(reader);
 }

@@ -77,7 +77,7 @@ async fn a_slow_reader_makes_the_front_wait() {
     assert!(!pushing.is_finished());
     assert_eq!(reader.next().await, Next::Message(1, large));
     pushing.await.unwrap();
-    assert_eq!(stream.state().last, 3);
+    assert_eq!(stream.state.locked().last, 3);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn all_streams_of_a_client_share_what_they_may_hold() {
     for stream in &streams {
         stream.push(Bytes::from(vec![b'x'; MAX_BYTES])).await;
     }
-    let held: usize = streams.iter().map(|stream| stream.state().n_bytes).sum();
+    let held: usize = streams.iter().map(|stream| stream.state.locked().n_bytes).sum();
     assert_eq!(held, 48 << 20);
     let mut last = streams[19].read(None).unwrap();
     assert_eq!(last.next().await, Next::Lost);

@@ -22,7 +22,7 @@ fn one_token_has_its_share_and_all_together_leave_some_places() {
     assert!(take(&shares, &token("d")).unwrap_err().detail.unwrap().contains("88"));
     drop(held);
     assert!(take(&shares, &token("a")).is_ok());
-    assert!(shares.taken().by_name.is_empty(), "nothing is left of those who went");
+    assert!(shares.taken.locked().by_name.is_empty(), "nothing is left of those who went");
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn streams_of_one_connection_take_one_place_until_the_last_has_gone() {
     let first = shares.take(&connection, Some(&one), false).unwrap();
     let second = shares.take(&connection, Some(&one), false).unwrap();
     drop(first);
-    assert_eq!(shares.taken().n_all, 1);
+    assert_eq!(shares.taken.locked().n_all, 1);
     drop(second);
-    assert_eq!(shares.taken().n_all, 0);
+    assert_eq!(shares.taken.locked().n_all, 0);
 }
 
 #[test]
@@ -44,6 +44,6 @@ fn the_daemons_own_user_has_no_share_and_what_has_begun_is_counted() {
     assert!(take(&shares, &Principal::local()).is_err());
     let begun = shares.take(&Known::default(), Some(&token("a")), true).unwrap();
     drop(own);
-    assert_eq!(shares.taken().n_all, 1);
+    assert_eq!(shares.taken.locked().n_all, 1);
     drop(begun);
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::{Asked, Queues};
+use crate::locking::Locking as _;
 
 #[test]
 fn a_name_stands_for_one_request_of_one_principal() {
@@ -43,5 +44,5 @@ async fn one_at_a_time_is_in_a_conversation_and_nothing_is_left() {
     waiting.await.unwrap();
     drop(other);
 
-    assert!(queues.lock().is_empty());
+    assert!(queues.0.locked().is_empty());
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use server::guard::Peer;
 use server::limits::HttpLimits;
-use server::listen::{Bound, Listener};
+use server::listen::{Bound, Listener, UnixKind};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
@@ -52,7 +52,8 @@ pub(super) async fn listen(
     let dir = dir(&source.config.home.run);
     remove_dead_sockets(&dir);
     let socket = dir.join(format!("{}.sock", std::process::id()));
-    let listener = Listener::new(Bound::private_unix(&socket).await?, HttpLimits::default());
+    let listener =
+        Listener::new(Bound::unix(&socket, UnixKind::Private).await?, HttpLimits::default());
     let (bus, source, places) = (bus.clone(), source.clone(), Arc::new(places));
     let listening = async move {
         loop {
