@@ -168,11 +168,9 @@ impl Attachments {
     ) -> Result<(Attachment, std::fs::File), AttachmentError> {
         let (root, id) = (self.root.clone(), parse(id)?);
         blocking(move || {
-            let missing = || AttachmentError::NoSuchFile(id.to_string());
-            let dir = place::open(&root, session)?.ok_or_else(missing)?;
-            let note = place::note(&dir, id)?.ok_or_else(missing)?;
-            let file = place::file(&dir, id, &note.name)?.ok_or_else(missing)?;
-            Ok((note, file))
+            let (dir, note) = place::find(&root, session, id)?;
+            let file = place::file(&dir, id, &note.name)?;
+            Ok((note, file.ok_or_else(|| AttachmentError::NoSuchFile(id.to_string()))?))
         })
         .await
     }
@@ -186,9 +184,7 @@ impl Attachments {
     pub(crate) async fn remove(&self, session: SessionId, id: &str) -> Result<(), AttachmentError> {
         let (root, id) = (self.root.clone(), parse(id)?);
         blocking(move || {
-            let missing = || AttachmentError::NoSuchFile(id.to_string());
-            let dir = place::open(&root, session)?.ok_or_else(missing)?;
-            let note = place::note(&dir, id)?.ok_or_else(missing)?;
+            let (dir, note) = place::find(&root, session, id)?;
             place::remove(&dir, id, &note.name).map_err(AttachmentError::io("remove the file"))
         })
         .await

@@ -85,11 +85,12 @@ pub struct Guard {
     tokens: Tokens,
     routes: Routes,
     failures: Failures,
-    passes: Passes,
+    pub(crate) passes: Passes,
     page_name: Option<PageName>,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
     requests: Arc<ByteQuota>,
+    /// Where answers are kept until they were read.
     answers: Arc<ByteQuota>,
 }
 
@@ -328,15 +329,6 @@ impl Guard {
     /// Where what clients send is kept until it was served.
     pub fn requests(&self) -> &Arc<ByteQuota> {
         &self.requests
-    }
-
-    /// Where answers are kept until they were read.
-    pub(crate) fn answers(&self) -> &Arc<ByteQuota> {
-        &self.answers
-    }
-
-    pub(crate) fn passes(&self) -> &Passes {
-        &self.passes
     }
 
     fn allowed(&self) -> Arc<Allowed> {

@@ -61,7 +61,7 @@ impl Login {
         (key, address): (&Sum, &str),
         ProofRequest { nonce, proof, .. }: &ProofRequest,
     ) -> Result<String, Problem> {
-        let redeemed = self.guard.passes().redeem(browser.name(), key, address, nonce, proof);
+        let redeemed = self.guard.passes.redeem(browser.name(), key, address, nonce, proof);
         let peer = &browser.arrival.peer;
         redeemed.ok_or_else(|| self.guard.note_failure(peer, "wrong proof of a page"))
     }
@@ -222,7 +222,7 @@ async fn log_in(
     };
     tracing::info!(peer = %arrival.peer, "a browser logged in");
     let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
-    let pass = login.guard.passes().issue(&made.name)?;
+    let pass = login.guard.passes.issue(&made.name)?;
     let given = LoggedIn { page_secret: made.page, pass, tab_secret: made.tab };
     Ok((line, Json(given)).into_response())
 }
@@ -241,7 +241,7 @@ async fn challenge(
         None => (by.key(&browser.token.login), browser.host.clone()),
         Some(there) => (sum(&browser.token.login.tab), way(&browser.host, there)),
     };
-    let made = login.guard.passes().challenge(browser.name(), &key, &address, &nonce)?;
+    let made = login.guard.passes.challenge(browser.name(), &key, &address, &nonce)?;
     let (nonce, proof) =
         made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
     Ok(Json(Challenge { nonce, proof, moved_to }))
@@ -272,7 +272,7 @@ async fn prove(
 ) -> Result<Json<Pass>, Problem> {
     let key = proved.by.key(&browser.token.login);
     login.redeem(&browser, (&key, &browser.host), &proved)?;
-    let pass = login.guard.passes().issue(browser.name())?;
+    let pass = login.guard.passes.issue(browser.name())?;
     Ok(Json(Pass { pass, tab_secret: browser.token.login.tab }))
 }
 

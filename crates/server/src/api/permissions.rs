@@ -229,9 +229,9 @@ pub(crate) async fn answer(
             true => Decider::detailed(DecidedBy::Unattended, client),
             false => Decider::client(client),
         };
-        let answering = |session: SessionHandle| {
-            let (answer, by) = (answer.clone(), by.clone());
-            async move { session.answer(request_id, answer, by).await }
+        let (answer, by) = (&answer, &by);
+        let answering = |session: SessionHandle| async move {
+            session.answer(request_id, answer.clone(), by.clone()).await
         };
         if daemon.desk.with(record.id, answering).await? {
             return decision(&daemon, &principal, record.id, request_id).await;

@@ -100,13 +100,12 @@ pub(crate) async fn prompt(
         Some((turn, request)) => (turn, Some(request)),
         None => (mint::turn_id(), None),
     };
-    let prompting = |session: SessionHandle| {
-        let (params, by, request) = (params.clone(), principal.name.clone(), request.clone());
-        async move {
-            match request {
-                Some(request) => session.prompt_once(turn, params, by, request).await,
-                None => session.prompt(turn, params, by).await.map(|()| Received::New),
-            }
+    let (params, by, request) = (&params, &principal.name, &request);
+    let prompting = |session: SessionHandle| async move {
+        let (params, by) = (params.clone(), by.clone());
+        match request.clone() {
+            Some(request) => session.prompt_once(turn, params, by, request).await,
+            None => session.prompt(turn, params, by).await.map(|()| Received::New),
         }
     };
     let received = daemon.desk.with(record.id, prompting).await?;

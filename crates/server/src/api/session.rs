@@ -343,19 +343,15 @@ pub(crate) async fn patch(
         daemon.desk.choose(record.id, choice, wanted).await?;
     }
     if let NewTitle::This(title) = changes.title {
-        let by = principal.client("http");
-        let rename = |session: SessionHandle| {
-            let (title, by) = (title.clone(), by.clone());
-            async move { session.rename(title, by).await }
-        };
+        let (title, by) = (&title, &principal.client("http"));
+        let rename =
+            |session: SessionHandle| async move { session.rename(title.clone(), by.clone()).await };
         daemon.desk.with(record.id, rename).await?;
     }
     if let Some(limits) = limits {
-        let by = principal.client("http");
-        let set = |session: SessionHandle| {
-            let by = by.clone();
-            async move { session.set_limits(limits, by).await }
-        };
+        let by = &principal.client("http");
+        let set =
+            |session: SessionHandle| async move { session.set_limits(limits, by.clone()).await };
         daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;

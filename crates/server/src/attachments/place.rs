@@ -44,6 +44,18 @@ pub(super) fn open(root: &Path, session: SessionId) -> Result<Option<Dir>, Attac
     found(open()).map_err(AttachmentError::io("open the session's directory"))
 }
 
+/// The directory of a session's files, and what is noted of one of these.
+pub(super) fn find(
+    root: &Path,
+    session: SessionId,
+    id: CallId,
+) -> Result<(Dir, Attachment), AttachmentError> {
+    let missing = || AttachmentError::NoSuchFile(id.to_string());
+    let dir = open(root, session)?.ok_or_else(missing)?;
+    let note = note(&dir, id)?.ok_or_else(missing)?;
+    Ok((dir, note))
+}
+
 /// What is not there, or is a link or a file where it must not be, is not there.
 fn found<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{NotADirectory, NotFound};

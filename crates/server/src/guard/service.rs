@@ -118,7 +118,7 @@ impl Guarded {
             }
         };
         let (shares, method) = (self.shares.clone(), request.method().clone());
-        let answers = self.guard.answers().clone();
+        let answers = self.guard.answers.clone();
         let response = match self.serve(request, principal.as_ref()).await {
             Ok(response) => response,
             Err(problem) => problem.into_response(),

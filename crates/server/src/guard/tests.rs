@@ -23,7 +23,7 @@ fn case() -> Case {
     let settings =
         Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
     let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
-    let pass = guard.passes().issue(&login.name).unwrap();
+    let pass = guard.passes.issue(&login.name).unwrap();
     Case { _dir: dir, guard, token, login, pass }
 }
 
@@ -77,7 +77,7 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
 fn neither_half_of_a_login_opens_anything() {
     let case = case();
     let other = case.guard.tokens().add_browser(None).unwrap();
-    let others_pass = case.guard.passes().issue(&other.name).unwrap();
+    let others_pass = case.guard.passes.issue(&other.name).unwrap();
     let (BrowserLogin { cookie, page, .. }, pass) = (&case.login, &case.pass);
     let line = |cookie: &str| format!("{COOKIE}_7433={cookie}");
     let own = ("origin", "http://127.0.0.1:7433");

@@ -80,9 +80,9 @@ impl Runs {
         let id = request_id.map_or_else(|| run.to_string(), str::to_owned);
         let request = ClientRequest { id, digest };
         self.sides.add(&self.daemon.desk, conversation.main, session);
-        let prompting = |session: SessionHandle| {
-            let (params, by, request) = (params.clone(), principal.name.clone(), request.clone());
-            async move { session.prompt_once(run, params, by, request).await }
+        let (params, by, request) = (&params, &principal.name, &request);
+        let prompting = |session: SessionHandle| async move {
+            session.prompt_once(run, params.clone(), by.clone(), request.clone()).await
         };
         let received = self.daemon.desk.with(session, prompting).await?;
         asking.keep();

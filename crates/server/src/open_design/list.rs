@@ -39,42 +39,24 @@ pub(super) struct Page {
     next: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Which {
-    All,
-    Active,
-    Only(RunStatus),
-}
+const STATUSES: [RunStatus; 5] = {
+    use RunStatus::{Canceled, Failed, Queued, Running, Succeeded};
+    [Queued, Running, Succeeded, Failed, Canceled]
+};
 
-impl Which {
-    fn read(status: Option<&str>) -> Result<Self, Problem> {
-        Ok(match status.filter(|status| !status.is_empty()) {
-            None => Self::All,
-            Some("active") => Self::Active,
-            Some(status) => {
-                let status = serde_json::from_value(serde_json::json!(status));
-                let known = "active, queued, running, succeeded, failed, canceled";
-                let why = |_| Problem::bad_request(format!("`status` is one of {known}"));
-                Self::Only(status.map_err(why)?)
-            }
-        })
-    }
-
-    fn admits(self, run: &Run) -> bool {
-        match self {
-            Self::All => true,
-            Self::Active => run.status.is_active(),
-            Self::Only(status) => run.status == status,
+/// In which states runs are wanted; in any if none is named.
+fn wanted_statuses(named: Option<&str>) -> Result<Vec<RunStatus>, Problem> {
+    let statuses = STATUSES.into_iter();
+    Ok(match named.filter(|named| !named.is_empty()) {
+        None => statuses.collect(),
+        Some("active") => statuses.filter(|status| status.is_active()).collect(),
+        Some(named) => {
+            let status = serde_json::from_value(serde_json::json!(named));
+            let known = "active, queued, running, succeeded, failed, canceled";
+            let why = |_| Problem::bad_request(format!("`status` is one of {known}"));
+            vec![status.map_err(why)?]
         }
-    }
-
-    fn is_active(self) -> bool {
-        match self {
-            Self::All => false,
-            Self::Active => true,
-            Self::Only(status) => status.is_active(),
-        }
-    }
+    })
 }
 
 pub(super) async fn list(
@@ -82,12 +64,12 @@ pub(super) async fn list(
     principal: Principal,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<Page>, Problem> {
-    let which = Which::read(wanted.status.as_deref())?;
+    let statuses = wanted_statuses(wanted.status.as_deref())?;
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
     let (project, conversation) = (given(&wanted.project_id), given(&wanted.conversation_id));
     let mut filter = Filter {
-        has_active_turn: which.is_active().then_some(true),
+        has_active_turn: statuses.iter().all(|status| status.is_active()).then_some(true),
         made_by: principal.only(),
         before: wanted.before.as_deref().map(read_place).transpose()?,
         ..Filter::default()
@@ -115,7 +97,7 @@ pub(super) async fn list(
         for record in &page {
             if fits(record) {
                 let all = runs.ledgers.runs(&**runs.daemon.desk.log(), record).await?;
-                found.extend(all.into_iter().filter(|run| which.admits(run)));
+                found.extend(all.into_iter().filter(|run| statuses.contains(&run.status)));
             }
             next = Some(PageStart::of(record));
             if found.len() >= limit {
