@@ -1,6 +1,9 @@
 //! The promises of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
 
+mod circles;
+
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +50,20 @@ fn no_file_is_named_after_nothing() {
             assert_ne!(stem, empty, "{}", path.display());
         }
     }
+}
+
+/// Whoever has read one of them can then read the next, and not all of them at once.
+#[test]
+fn no_files_of_a_crate_use_each_other_in_a_ring() {
+    let mut failed = String::new();
+    for entry in fs::read_dir(workspace().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        let rings = circles::rings(&path.join("src"));
+        if !rings.is_empty() {
+            writeln!(failed, "{}:\n{}", path.display(), rings.concat()).unwrap();
+        }
+    }
+    assert!(failed.is_empty(), "what one of a ring uses of the next belongs elsewhere\n{failed}");
 }
 
 #[test]
