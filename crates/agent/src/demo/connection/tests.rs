@@ -41,3 +41,12 @@ fn questions_of_a_cancelled_turn_do_not_pile_up() {
     }
     assert_eq!(calls.waiting.len(), 1);
 }
+
+#[test]
+fn an_update_is_one_line_with_its_text_as_given() {
+    assert_eq!(
+        update_line("s\"1\n", r#"{"sessionUpdate":"x", "n":1e2}"#),
+        "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":\
+         {\"sessionId\":\"s\\\"1\\n\",\"update\":{\"sessionUpdate\":\"x\", \"n\":1e2}}}\n"
+    );
+}
