@@ -111,8 +111,12 @@ async fn a_session_is_told_again_whole_and_goes_on_where_it_was() {
 async fn a_process_that_is_killed_in_mid_turn_loses_nothing_and_says_what_was_interrupted() {
     for way in BOTH {
         let stage = Stage::new().await;
-        stage.model.answer(calls([("bash", json!({ "command": "sleep 1000 & sleep 1000" }))]));
-        stage.model.answer("I see");
+        // A command that is ended before its agent is may be told to the model by the agent.
+        stage.model.brain(|asked| match (asked.last_user().as_str(), asked.roles().last()) {
+            ("what happened?", _) => "I see".into(),
+            (_, Some(&"tool")) => text("not heard by anybody").hang_before_headers(),
+            _ => calls([("bash", json!({ "command": "sleep 1000 & sleep 1000" }))]),
+        });
         let (client, session) = stage.bare(way).await;
         client.set_mode(&session, "auto").await.unwrap();
         let turn = client.start_prompt(&session, "wait for it");
