@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sessions::desk::{Desk, DeskError, Order};
+use sessions::desk::{Desk, DeskError};
 use sessions::host::AgentCapabilities;
+use sessions::order::Order;
 use sessions::permission::Mode;
 use sessions::places::Places;
 use sessions::session::SessionHandle;

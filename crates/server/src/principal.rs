@@ -1,8 +1,8 @@
 //! Who is on the other end of a connection, and what that one may do.
 
-use sessions::desk::Maker;
 use sessions::details::is_made_by;
 use sessions::options::Wishes;
+use sessions::order::Maker;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::Millis;

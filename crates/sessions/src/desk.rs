@@ -28,7 +28,7 @@ use wire::{Category, Fault, Json, SessionId};
 use crate::host::{AgentCommand, HostSlot};
 use crate::lock::lock;
 use crate::open::{self, OpenError, Opened, Terms};
-pub use crate::order::{Maker, Order, OrderError};
+use crate::order::{Order, OrderError};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
 use crate::session::{Phase, SessionError, SessionHandle};

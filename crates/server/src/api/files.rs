@@ -18,7 +18,7 @@ use axum::extract::State;
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
 use roots::{Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
-use sessions::desk::Order;
+use sessions::order::Order;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::daemon::Daemon;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, Order};
+use sessions::desk::{Agents, Desk};
 use sessions::host::AgentCommand;
+use sessions::order::Order;
 use sessions::permission::{Mode, Policy};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use sessions::budget::Limits;
-use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details};
 use sessions::made_of::MadeOf;
+use sessions::order::Order;
 use sessions::permission::Mode;
 use sessions::places::Place;
 use sessions::session::{Received, SessionHandle};

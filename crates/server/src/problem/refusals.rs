@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use sessions::desk::{DeskError, OrderError};
+use sessions::desk::DeskError;
 use sessions::open::OpenError;
+use sessions::order::OrderError;
 use sessions::session::{ChooseError, NotQueued, SessionError};
 use store::StoreError;
 use wire::Fault;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, DeskError, Maker, Order, OrderError};
+use sessions::desk::{Agents, Desk, DeskError};
 use sessions::host::AgentCommand;
 use sessions::mint;
+use sessions::order::{Maker, Order, OrderError};
 use sessions::permission::{Mode, Policy};
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, Order};
+use sessions::desk::{Agents, Desk};
 use sessions::host::AgentCommand;
 use sessions::mint;
+use sessions::order::Order;
 use sessions::permission::{Mode, Policy};
 use sessions::pools::Pools;
 use sessions::session::{SessionError, SessionHandle};

@@ -9,8 +9,8 @@ use runtimes::argv::{self, Values};
 use runtimes::definition::{Definition, Part, UsageScope};
 use runtimes::detect::Machine;
 use runtimes::dialect::{DialectName, PermissionMode};
-use sessions::desk::Order;
 use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
+use sessions::order::Order;
 use sessions::permission::Mode;
 
 use crate::agents::native;

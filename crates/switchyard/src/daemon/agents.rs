@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use runtimes::catalogue::Inside;
-use sessions::desk::{Agents, Order};
+use sessions::desk::Agents;
 use sessions::host::AgentCommand;
+use sessions::order::Order;
 use sessions::permission::Mode;
 use tokio::sync::mpsc;
 use wire::{Fault, Json};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use runtimes::catalogue::Inside;
 use server::principal::Principal;
-use sessions::desk::Order;
+use sessions::order::Order;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::command::name_of;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sessions::budget::Limits;
-use sessions::desk::Order;
 use sessions::host::{AgentCommand, HostSlot, Manners};
 use sessions::mint;
 use sessions::open::{self, Opened, Terms};
+use sessions::order::Order;
 use sessions::permission::{DecidedBy, Decider, Mode, Policy};
 use sessions::session::{Answer, Phase, SessionError, SessionHandle};
 use sessions::settings::{Settings, WorkerSetup};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
-use sessions::desk::Order;
+use sessions::order::Order;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_tungstenite::WebSocketStream;

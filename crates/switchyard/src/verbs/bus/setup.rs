@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
-use sessions::desk::Order;
+use sessions::order::Order;
 
 use super::file::BusFile;
 use super::listener::{Listener, Place};
