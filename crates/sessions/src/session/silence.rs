@@ -3,7 +3,7 @@
 //! In: signs of life, and time. Out: when silence is worth a word, and that word. No I/O and no clock.
 //!
 //! Always true: each report of one silence comes after twice the time of the one before, up to a
-//! bound.
+//! bound, and none at once after another.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,11 @@ impl Silence {
 
     /// When it is worth a word, the first of which is said after `quiet_after`.
     pub(super) fn deadline(&self, quiet_after: Duration) -> Instant {
-        let factor = 2_u32.pow((self.n_reports + 1).min(MAX_DOUBLINGS)) - 1;
+        let n = self.n_reports + 1;
+        let doubled = 2_u32.pow(n.min(MAX_DOUBLINGS)) - 1;
+        let longest = 2_u32.pow(MAX_DOUBLINGS - 1);
+        let more = n.saturating_sub(MAX_DOUBLINGS).saturating_mul(longest);
+        let factor = more.saturating_add(doubled);
         self.since + quiet_after * factor
     }
 
