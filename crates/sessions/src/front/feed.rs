@@ -328,7 +328,7 @@ fn turn_outcome(ended: &TurnEnded<'_>) -> Outcome {
     if let Some(fault) = &ended.error {
         // The agent's own error is passed on as it is.
         let told = ended.agent_error.and_then(|error| error.read().ok());
-        return Err(told.unwrap_or_else(|| RpcError::internal(&fault.message).with_data(fault)));
+        return Err(told.unwrap_or_else(|| RpcError::from(fault)));
     }
     let result = ended.result.map_or_else(|| Json::trusted("{}"), RawJson::to_json);
     let said: Value = result.read().unwrap_or_default();

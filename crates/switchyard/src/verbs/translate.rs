@@ -8,7 +8,7 @@ use runtimes::dialect::{DialectName, Ending, Exit, Reader, Said};
 use serde_json::{Value, json};
 use sessions::mint;
 use wire::event::{AgentNotification, PermissionRequested, TurnEnded, TurnStarted};
-use wire::{CallId, Event, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
+use wire::{CallId, Event, Fault, Json, Kind, Message, MessageKind, Own, RpcId, Seq, TurnId};
 
 use crate::cli::format::Format;
 use crate::cli::translate::{TranslateArgs, Vocabulary};
@@ -172,14 +172,9 @@ impl Writer {
                     }
                     self.ended(&Json::of(&result), None);
                 }
-                Ending::Failed(failure) => {
-                    let error = json!({
-                        "category": failure.category,
-                        "message": failure.message,
-                        "remedy": failure.remedy,
-                    });
-                    let ended = json!({ "stopReason": "error", "error": error });
-                    self.ended(&Json::of(&ended), Some(&error));
+                Ending::Failed(fault) => {
+                    let ended = json!({ "stopReason": "error", "error": fault });
+                    self.ended(&Json::of(&ended), Some(&fault));
                 }
             },
             // Only between us and the CLI.
@@ -217,17 +212,13 @@ impl Writer {
     }
 
     /// `result` has the members of a `turn_ended`.
-    fn ended(&mut self, result: &Json, error: Option<&Value>) {
-        self.has_failed |= error.is_some();
+    fn ended(&mut self, result: &Json, fault: Option<&Fault>) {
+        self.has_failed |= fault.is_some();
         self.n_turns += 1;
         let id = RpcId::number(self.n_turns);
-        let line = match error {
+        let line = match fault {
             None => wire::result_line(&id, result.as_str()),
-            Some(error) => {
-                let message = error["message"].as_str().unwrap_or_default();
-                let error = wire::RpcError::new(wire::codes::INTERNAL, message).with_data(error);
-                wire::error_line(&id, &error)
-            }
+            Some(fault) => wire::error_line(&id, &fault.into()),
         };
         self.tell(result.read::<TurnEnded<'_>>().unwrap_or_default(), &line);
         (self.is_running, self.turn) = (false, mint::turn_id());

@@ -239,8 +239,7 @@ impl SessionTask {
             let _ = reply.send(Err(fault.clone()));
         }
         for pass in passes {
-            let error = RpcError::internal(&fault.message).with_data(fault);
-            let _ = pass.reply.send(Err(error));
+            let _ = pass.reply.send(Err(RpcError::from(fault)));
         }
         if let Some(running) = self.turns.running() {
             self.end_turn_with(running.turn, fault.clone()).await?;
@@ -307,7 +306,7 @@ impl SessionTask {
         });
     }
 
-    /// Lets go of the agent; called when no turn runs.
+    /// Lets go of the agent.
     pub(super) fn release(&mut self) -> Option<LinkedAgent> {
         let agent = self.link.take_agent()?;
         agent.host.routes.remove(&agent.agent_session);
