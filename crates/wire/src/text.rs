@@ -10,7 +10,7 @@ mod hidden;
 mod safe;
 mod screen;
 
-pub use hidden::{is_hidden, show_hidden, with_hidden};
+pub use hidden::{is_hidden, with_hidden};
 pub use safe::{Sanitizer, sanitize, sanitize_asked, sanitize_line};
 pub use screen::{LineScreen, Tabs, last_screen};
 

@@ -31,7 +31,7 @@ impl Printed {
     pub(crate) fn push(&mut self, text: &str) {
         let mut more = String::new();
         self.screen.push(text, &mut more);
-        self.kept.push_str(&shown(more));
+        self.kept.push_str(&sanitize(&more));
         let n_over = self.kept.len().saturating_sub(MAX_BYTES);
         if n_over > 0 {
             // Whole lines go, as long as they are lines.
@@ -45,7 +45,7 @@ impl Printed {
     /// All that is kept.
     pub(crate) fn text(&self) -> String {
         let mut text = self.kept.clone();
-        text.push_str(&shown(self.screen.line().collect()));
+        text.push_str(&sanitize(&self.screen.line().collect::<String>()));
         text.truncate(text.trim_end().len());
         text
     }
@@ -54,12 +54,6 @@ impl Printed {
     pub(crate) fn weight(&self) -> usize {
         self.kept.len() + self.screen.weight()
     }
-}
-
-/// Without the bells, and safe.
-fn shown(mut text: String) -> String {
-    text.retain(|c| c != '\u{7}');
-    sanitize(&text).into_owned()
 }
 
 #[cfg(test)]

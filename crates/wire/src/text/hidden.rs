@@ -125,7 +125,7 @@ fn draws_emoji(before: Option<char>, after: Option<char>) -> bool {
 }
 
 /// Appends a character in a form that can be seen: `\x1b`, `\u{202e}`.
-pub fn show_hidden(c: char, out: &mut String) {
+pub(super) fn show_hidden(c: char, out: &mut String) {
     let _ = match u32::from(c) {
         code @ ..=0xff => write!(out, "\\x{code:02x}"),
         code => write!(out, "\\u{{{code:x}}}"),

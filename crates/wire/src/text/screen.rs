@@ -3,7 +3,8 @@
 //! In: pieces of it, cut anywhere. Out: lines as they were left: without colours and titles, and
 //! with what was written last where a line was written over. Only the line at hand can be written
 //! over; what moves to other lines is left out. Other control characters than those stay, for
-//! whoever shows the text to deal with.
+//! whoever shows the text to deal with, but for bells and changes of letters in a text that is shown
+//! as it comes.
 //!
 //! Always true: the text does not depend on where it was cut, and takes at most as much room as
 //! if every character of the input were a tab.
@@ -33,6 +34,8 @@ pub struct LineScreen {
     /// The line behind those; nothing stands in the places of a tab but the first.
     places: Vec<Option<char>>,
     column: usize,
+    /// Whether what only sounds stays, and so has a place in the line.
+    keeps_bells: bool,
     /// Blanks that moving the cursor may still make, lest few characters become very many.
     room: usize,
 }
@@ -48,6 +51,7 @@ impl LineScreen {
             n_passed_on: 0,
             places: Vec::new(),
             column: 0,
+            keeps_bells: false,
             room: 0,
         }
     }
@@ -62,7 +66,7 @@ impl LineScreen {
                 Some(Piece::Text(c)) => self.take(c, out),
                 Some(Piece::EraseRest) => self.places.truncate(self.place()),
                 Some(Piece::EraseStart) => {
-                    let n_erased = self.places.len().min(self.place() + 1);
+                    let n_erased = self.places.len().min(self.place().saturating_add(1));
                     (0..n_erased).for_each(|place| self.set(place, ' '));
                 }
                 Some(Piece::EraseLine) => self.places.clear(),
@@ -105,6 +109,7 @@ impl LineScreen {
                 self.places.resize(self.places.len() + n_more, None);
                 self.column += n_more;
             }
+            '\u{7}' | '\u{e}' | '\u{f}' if !self.keeps_bells => {}
             c => self.put(c, out),
         }
         if self.n_passed_on > 0 || self.places.len() > self.longest {
@@ -154,7 +159,7 @@ impl LineScreen {
 
 /// What a command printed, without colours and what a progress bar wrote over.
 pub fn last_screen(text: &str) -> String {
-    let mut screen = LineScreen::new(LONGEST_LINE, Tabs::Kept);
+    let mut screen = LineScreen { keeps_bells: true, ..LineScreen::new(LONGEST_LINE, Tabs::Kept) };
     let mut out = String::with_capacity(text.len());
     screen.push(text, &mut out);
     screen.finish(&mut out);

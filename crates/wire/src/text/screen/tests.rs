@@ -59,6 +59,12 @@ fn a_line_shows_what_was_written_last() {
 }
 
 #[test]
+fn a_bell_takes_no_place_in_what_is_shown_as_it_comes() {
+    assert_eq!(read(80, Tabs::Kept, &["\u{7}100%\u{f}\rdone"]).0, "done");
+    assert_eq!(last_screen("a\u{7}b"), "a\u{7}b", "it is told to whoever reads the whole");
+}
+
+#[test]
 fn tabs_stay_tabs_until_they_are_written_over() {
     assert_eq!(last_screen("a\tb\t\tc\n\td"), "a\tb\t\tc\n\td");
     assert_eq!(last_screen("a\tb\rAB"), "AB      b");
@@ -78,7 +84,13 @@ fn a_long_line_does_not_wait_for_its_end_and_stays() {
 
 #[test]
 fn moving_about_makes_no_more_than_tabs_would() {
-    for far in ["\u{1b}[99999999999999999999Gx", "\u{1b}[2000000000C\tx", "\t\u{1b}[500Cx\n"] {
+    let all = [
+        "\u{1b}[99999999999999999999Gx",
+        "\u{1b}[2000000000C\tx",
+        "\t\u{1b}[500Cx\n",
+        "\u{1b}[99999999999999999999C\u{1b}[1Kx",
+    ];
+    for far in all {
         let printed = far.repeat(1000);
         let shown = last_screen(&printed);
         assert!(shown.contains('x') && shown.len() <= 8 * printed.len(), "{}", shown.len());
