@@ -56,7 +56,12 @@ async fn handle(
     turns: &mut JoinSet<()>,
 ) {
     let read = match line {
-        Ok(line) => Message::parse(line).map_err(|error| error.to_rpc()),
+        Ok(line) => Message::parse(line.clone()).map_err(|error| {
+            let (id, error) = error.to_rpc();
+            // The id of a spoilt answer is one of ours, and would be another request's for the client.
+            let is_request = wire::salvage_id(&line).is_some_and(|(_, is_request)| is_request);
+            (if is_request { id } else { RpcId::null() }, error)
+        }),
         Err(error) => {
             let code = match error {
                 LineError::TooLong { .. } => codes::INVALID_REQUEST,

@@ -27,9 +27,8 @@ use super::tool_call::put;
 pub use super::tool_call::{Content, Kind, Location, Need, Output, Prepared, Shown, ToolError};
 use arguments::Argument;
 
-/// What a call would do, as soon as it is known. Boxed by hand and not by `async_trait`, whose bounds
-/// on lifetimes have the compiler prove `Send` anew, for every tool, of everything that a session
-/// holds: a third of the time that this crate took to compile.
+/// What a call would do, as soon as it is known. Boxed, so that tools of all kinds have one type, and so
+/// that the compiler does not prove `Send` anew for every tool of everything that a session holds.
 pub type Preparing = BoxFuture<'static, Result<Prepared, ToolError>>;
 
 /// Something that the agent can do.

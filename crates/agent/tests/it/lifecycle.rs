@@ -58,13 +58,15 @@ async fn requests_it_cannot_serve_get_the_right_error() {
 #[tokio::test(start_paused = true)]
 async fn lines_it_cannot_read_are_answered_and_it_goes_on() {
     let mut client = Client::start(&[]);
-    let cases: [(&[u8], i64); 6] = [
+    let cases: [(&[u8], i64); 8] = [
         (b"not json\n", -32700),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\n", -32700),
         (b"\xff\xfe\n", -32700),
         (b"[]\n", -32600),
         (b"42\n", -32600),
         (b"{\"jsonrpc\":\"2.0\"}\n", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":2}\n", -32600),
+        (b"{\"jsonrpc\":\"1.0\",\"id\":2,\"result\":{}}\n", -32600),
     ];
     for (line, code) in cases {
         client.write(line).await;

@@ -153,12 +153,16 @@ fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {
 
 /// The category, and whether the same request may be taken later.
 fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
-    let words = format!("{} {}", explanation.text, explanation.code);
+    let words = format!("{} {}", explanation.text, explanation.code).to_lowercase();
     let category = match Category::classify(Some(status.into()), &words) {
+        // A summary of the conversation is the price of this one: only llama.cpp's own words say it.
+        Category::PromptTooLarge if status == 500 && !is_of_llama(&words) => {
+            Category::UpstreamUnavailable
+        }
         // An endpoint keeps no conversations that it could have lost.
         Category::SessionLost => Category::BadInput,
         // Nor need there be one at an address that says nothing of the model.
-        Category::ModelUnavailable if !words.to_lowercase().contains("model") => Category::BadInput,
+        Category::ModelUnavailable if !words.contains("model") => Category::BadInput,
         category => category.or(Category::Protocol),
     };
     let may_retry = match status {
@@ -169,6 +173,11 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
         _ => false,
     };
     (category, may_retry)
+}
+
+/// Whether an error of the server's own, by its status, is one that llama.cpp gives a long prompt.
+fn is_of_llama(words: &str) -> bool {
+    ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said))
 }
 
 /// What a provider says about its refusal, whatever shape it has.

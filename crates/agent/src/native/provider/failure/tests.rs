@@ -89,9 +89,12 @@ fn causes_are_put_into_the_right_category() {
         "prompt_too_large",
         false,
     );
+    // Only what llama.cpp says of a prompt with this status is known to be about its size.
+    check(500, "request too large for the cache", "upstream_unavailable", true);
     check(404, r#"{"error":{"message":"model 'x' not found"}}"#, "model_unavailable", false);
     check(404, "", "bad_input", false);
     check(429, r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#, "rate_limit", false);
+    check(429, "INSUFFICIENT_QUOTA: add credit", "rate_limit", false);
     check(429, "", "rate_limit", true);
     check(400, r#"{"error":{"message":"m","code":"content_filter"}}"#, "rejected", false);
 }
