@@ -270,3 +270,6 @@ impl Reports {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
