@@ -138,7 +138,7 @@ impl ConversationUsage {
     /// Takes in a `usage_update`.
     pub(crate) fn update(&mut self, update: &Object<'_>) {
         self.used = update.count("used").or(self.used);
-        self.size = update.count("size").or(self.size);
+        self.size = update.count("size").filter(|size| *size > 0).or(self.size);
         let cost = update.object("cost");
         if let Some(amount) = cost.get("amount").and_then(Node::number) {
             let told = self.cost.as_ref().map_or(0.0, |cost| cost.amount);
@@ -153,7 +153,7 @@ impl ConversationUsage {
 
     /// How many tokens the model can see at once.
     pub fn window(&self) -> Option<u64> {
-        self.size.filter(|size| *size > 0)
+        self.size
     }
 
     /// Cost of the whole session up to now, in US dollars.

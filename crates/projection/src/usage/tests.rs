@@ -46,3 +46,10 @@ fn a_cost_in_another_currency_is_not_taken_for_dollars() {
     assert_eq!(context.turn_cost_usd(), None);
     assert_eq!(context.usage.window(), Some(5));
 }
+
+#[test]
+fn a_window_once_known_is_not_forgotten() {
+    let context = context(&[json!({ "size": 5 }), json!({ "size": 0 }), json!({ "used": 1 })]);
+
+    assert_eq!(context.usage.window(), Some(5));
+}

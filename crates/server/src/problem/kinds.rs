@@ -129,3 +129,11 @@ pub(crate) fn run_code(category: Category, had_worker: bool) -> &'static str {
         _ => AGENT_NOT_FOUND.open_design,
     }
 }
+
+/// The code where an agent that was to be set to something could not be had.
+pub(crate) fn unlinked_code(category: Category) -> &'static str {
+    match category {
+        Category::BadInput => BAD_INPUT.open_design,
+        category => run_code(category, false),
+    }
+}

@@ -84,6 +84,10 @@ impl From<ChooseError> for Problem {
     fn from(error: ChooseError) -> Self {
         match error {
             ChooseError::Session(error) => error.into(),
+            ChooseError::NotLinked(fault) => {
+                let open_design = kinds::unlinked_code(fault.category);
+                Self { open_design, ..fault.into() }
+            }
             error => Fault::from(&error).into(),
         }
     }
@@ -106,3 +110,6 @@ impl Problem {
         Self { remedy, ..Self::of(kind).detail(message) }
     }
 }
+
+#[cfg(test)]
+mod tests;
