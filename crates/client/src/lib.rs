@@ -17,8 +17,7 @@ pub use follow::{Follower, Heard};
 pub use session::{Answer, Attachment, Session};
 pub use transport::{Answering, Body, connect};
 
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +27,7 @@ use hyper::{Method, Request};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncWrite;
+use wire::uri::percent_encoded;
 use wire::{Seq, SessionId};
 
 use transport::Transport;
@@ -199,28 +199,7 @@ fn read<A: DeserializeOwned>(body: &[u8]) -> Result<A, ClientError> {
 
 /// Words as they may stand in a path or a query.
 pub fn encoded(words: &str) -> String {
-    percent_encoded(words.as_bytes())
-}
-
-/// A file as agents and pages name it.
-pub fn file_uri(path: &Path) -> String {
-    let parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
-    format!("file://{}", parts.map(percent_encoded).collect::<Vec<_>>().join("/"))
-}
-
-fn percent_encoded(words: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(words.len());
-    for &byte in words {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            // Writing to a String cannot fail.
-            other => _ = write!(out, "%{other:02X}"),
-        }
-    }
-    out
+    percent_encoded(words.as_bytes(), b"-._~")
 }
 
 #[cfg(test)]

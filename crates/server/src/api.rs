@@ -31,7 +31,6 @@ use crate::endpoints::endpoints;
 use crate::problem::Problem;
 
 pub(crate) use agents::{Telling, streamed};
-pub(crate) use enclosed::uri;
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     routes().route("/v1/openapi.json", axum::routing::get(describe)).with_state(daemon.clone())

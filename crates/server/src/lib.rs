@@ -23,7 +23,6 @@ pub mod metrics;
 pub mod open_design;
 pub mod page;
 pub mod page_name;
-mod percent;
 pub mod principal;
 pub mod problem;
 mod request_names;

@@ -16,8 +16,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-
-use crate::percent::percent_encoded;
+use wire::uri::percent_encoded;
 
 /// What stands in a secret's place.
 pub const REDACTED: &str = "[redacted]";

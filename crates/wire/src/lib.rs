@@ -23,6 +23,7 @@ pub mod event;
 pub mod limits;
 pub mod sse;
 pub mod text;
+pub mod uri;
 
 pub use category::Category;
 pub use envelope::{Envelope, Span, Unreadable};

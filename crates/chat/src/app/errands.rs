@@ -7,11 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use client::{Client, ClientError, encoded, file_uri};
+use client::{Client, ClientError, encoded};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use wire::TurnId;
+use wire::uri::file_uri;
 
 use super::files;
 use crate::effect::{Effect, News};

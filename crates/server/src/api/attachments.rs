@@ -11,13 +11,13 @@ use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use utoipa::{IntoParams, ToSchema};
+use wire::uri::percent_encoded;
 
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::daemon::load::LoadPlace;
 use crate::input::{At, Observer, Operator, Params, is_json, media_type};
 use crate::limits::patient;
-use crate::percent::percent_encoded;
 use crate::problem::{Problem, kinds};
 
 /// Bytes of a file that are in memory at once.

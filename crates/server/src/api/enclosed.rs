@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
 use sessions::places::Place;
 use wire::SessionId;
+use wire::uri::file_uri;
 
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
-use crate::percent::percent_encoded;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
@@ -98,7 +98,7 @@ async fn block(
     let block = match held {
         Some(bytes) if is_image => Some(json!({
             "type": "image", "data": STANDARD.encode(bytes),
-            "mimeType": attachment.mime_type, "uri": uri(path),
+            "mimeType": attachment.mime_type, "uri": file_uri(path),
         })),
         Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
         None => None,
@@ -133,18 +133,13 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 fn embedded(attachment: &Attachment, path: &Path, text: &str) -> Value {
     json!({
         "type": "resource",
-        "resource": { "uri": uri(path), "mimeType": attachment.mime_type, "text": text },
+        "resource": { "uri": file_uri(path), "mimeType": attachment.mime_type, "text": text },
     })
 }
 
 fn link(attachment: &Attachment, path: &Path) -> Value {
     json!({
-        "type": "resource_link", "uri": uri(path), "name": attachment.name,
+        "type": "resource_link", "uri": file_uri(path), "name": attachment.name,
         "mimeType": attachment.mime_type, "size": attachment.size,
     })
-}
-
-pub(crate) fn uri(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    format!("file://{}", percent_encoded(path.as_os_str().as_bytes(), b"/.-_~"))
 }

@@ -319,7 +319,7 @@ impl Picture {
             "type": "image",
             "data": STANDARD.encode(&bytes),
             "mimeType": self.mime_type,
-            "uri": crate::api::uri(&self.path),
+            "uri": wire::uri::file_uri(&self.path),
         }))
     }
 }
@@ -357,7 +357,7 @@ impl Enclosed {
 
 fn link(name: &str, path: &Path, size: u64) -> Value {
     let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-    let uri = crate::api::uri(path);
+    let uri = wire::uri::file_uri(path);
     json!({ "type": "resource_link", "uri": uri, "name": name, "size": size })
 }
 

@@ -4,9 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use client::file_uri;
 use projection::sanitize_line;
 use serde_json::{Value, json};
+use wire::uri::file_uri;
 
 use crate::outcome::Failure;
 use crate::terminal;

@@ -1,9 +1,11 @@
 //! Bytes where only some letters may stand: in addresses, in headers.
 
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Letters, digits and `plain` as they are, everything else as `%2F`.
-pub(crate) fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
+pub fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for byte in bytes {
         match byte.is_ascii_alphanumeric() || plain.contains(byte) {
@@ -13,4 +15,9 @@ pub(crate) fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
         }
     }
     out
+}
+
+/// A file as agents and pages name it.
+pub fn file_uri(path: &Path) -> String {
+    format!("file://{}", percent_encoded(path.as_os_str().as_bytes(), b"/.-_~"))
 }
