@@ -93,6 +93,11 @@ impl Failure {
         Self { is_reader_gone, ..Self::new(ERROR, format!("cannot write to stdout: {error}")) }
     }
 
+    /// The same where what was to be said is of use to nobody else, or is not what the command is for.
+    pub(crate) fn even_if_reader_gone(self) -> Self {
+        Self { is_reader_gone: false, ..self }
+    }
+
     /// A turn was stopped at a limit.
     pub(crate) fn at_limit(limit: Limit) -> Self {
         let flag = match limit {

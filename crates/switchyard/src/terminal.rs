@@ -53,7 +53,7 @@ pub(crate) async fn reader_gone() {
     use rustix::event::{PollFd, PollFlags, poll};
     let (gone, noticed) = tokio::sync::oneshot::channel();
     // A thread, because nothing else can wait for an error on a pipe we only write to.
-    std::thread::spawn(move || {
+    let watch = move || {
         let stdout = std::io::stdout();
         let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
         while let Ok(_) | Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {
@@ -66,7 +66,9 @@ pub(crate) async fn reader_gone() {
                 return;
             }
         }
-    });
+    };
+    // Without it the channel is closed at once.
+    let _watching = std::thread::Builder::new().spawn(watch);
     if noticed.await.is_err() {
         // What cannot be watched is taken to stay.
         std::future::pending::<()>().await;

@@ -36,7 +36,7 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
         }
         TokenVerb::Add(args) => {
             let token = tokens.add(wanted(&args)?).map_err(bad)?;
-            print(&format!("{token}\n"))?;
+            print_once(&token)?;
             if terminal::can_ask() {
                 terminal::say("this is the only time that it is shown");
             }
@@ -66,11 +66,16 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
         TokenVerb::Rotate { name } => {
             let token = tokens.rotate(&name).map_err(bad)?;
             tell_daemon(&config).await;
-            print(&format!("{token}\n"))?;
+            print_once(&token)?;
         }
         TokenVerb::Login => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A token that nobody has read is of no use.
+fn print_once(token: &str) -> Result<(), Failure> {
+    print(&format!("{token}\n")).map_err(Failure::even_if_reader_gone)
 }
 
 /// Has a running daemon look at the tokens before we are done, so that what was revoked is of no

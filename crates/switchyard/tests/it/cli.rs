@@ -228,6 +228,21 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
+fn what_only_its_reader_could_use_is_a_failure_without_one() {
+    let yard = yard();
+    let all = [&["token", "add", "unheard"][..], &["serve", "--host", "127.0.0.1:0"]];
+    for args in all {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = yard.command(args).stdin(Stdio::null()).stdout(writer).output().unwrap();
+        let ran: Ran = output.into();
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("cannot write to stdout"), "{args:?}: {}", ran.err);
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
 fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
     let yard = yard();
     for title in ["title First", "title Second", "title Third"] {

@@ -61,7 +61,7 @@ pub(super) async fn serve(
         places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
     }
     let source = Arc::new(source);
-    let _control = control::listen(&bus, &source, places.clone()).await?;
+    let control = control::listen(&bus, &source, places.clone()).await?;
     // Whoever reads this may ask for its status at once.
     for place in &places {
         say(&format!("listening on {place}"));
@@ -73,7 +73,11 @@ pub(super) async fn serve(
         }
         false => None,
     };
-    let code = run(&bus, &source, client, signals).await?;
+    let ended = run(&bus, &source, client, signals).await;
+    // The file of its socket goes before we do.
+    control.abort();
+    let _aborted = control.await;
+    let code = ended?;
     // Clients by WebSocket are told that it is over.
     connections.close();
     let _gone = timeout(FAREWELL, connections.wait()).await;
