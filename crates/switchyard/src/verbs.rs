@@ -1,4 +1,5 @@
-//! One file or folder a command: what it does with what was typed.
+//! What commands do with what was typed: a file or folder each, small ones with their kin. What `serve`
+//! does is `daemon`.
 
 pub(crate) mod acp;
 pub(crate) mod adapter;

@@ -249,8 +249,8 @@ fn clarified(failure: Fault, exit: &Exit) -> Fault {
     }
 }
 
-/// The HTTP status behind an exit code: it comes out modulo 256 (401 as 145). From 512 on they fall among other codes and only
-/// 529 is told apart.
+/// The HTTP status behind an exit code: it comes out modulo 256 (401 as 145). From 512 on they fall
+/// among other codes and only 529 is told apart.
 fn status_of(code: i32) -> Option<u64> {
     match code {
         17 => Some(529),

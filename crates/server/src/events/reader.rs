@@ -312,6 +312,7 @@ impl Reader {
     }
 }
 
+/// The end of a session's task before its time, and why: its log takes no more, and so may not say it.
 #[derive(Debug)]
 pub(super) struct Halt(pub(super) Option<watch::Receiver<Phase>>);
 

@@ -1,4 +1,4 @@
-//! A stream of frames, until somebody or something ends it; and the last frame of each end.
+//! A stream of frames, until somebody or something ends it.
 
 use std::time::Duration;
 

@@ -151,6 +151,7 @@ impl HttpBody for Metered {
 /// The slowest line on which an upload makes sense.
 const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
 
+/// How long a client may keep us waiting for the rest of what it has begun to send.
 #[derive(Debug)]
 pub struct Patience {
     /// Waiting that is left, and the most that can be saved up.

@@ -71,8 +71,8 @@ impl Services {
     }
 
     /// Waits for a place to serve a request in, which is held until its answer is in the outbox. None
-    /// is needed for what waits for a command or
-    /// ends one: that holds nothing large, and must not wait for what does.
+    /// is needed for what waits for a command or ends one: that holds nothing large, and must not wait
+    /// for what does.
     pub(super) async fn place(&self, method: &str) -> Option<OwnedSemaphorePermit> {
         let places = match method {
             "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => return None,

@@ -1,4 +1,4 @@
-//! Events in the chosen vocabulary.
+//! Events in the chosen vocabulary, and values by the words that they serialise to.
 
 use std::io::IsTerminal as _;
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use projection::sanitize;
 use runtimes::catalogue::Inside;
 use runtimes::detect::{AuthState, Found, Options, Reason, Run, detect, detect_one};
+use runtimes::dialect::Model;
 use serde_json::{Map, Value, json};
 
 use crate::agents::{self, Agent};
@@ -245,7 +246,11 @@ fn about(found: &Found, paint: Paint) -> String {
     if let Some(run) = &found.run {
         describe_run(run, &mut line);
     }
-    let models: Vec<&str> = found.models.iter().map(|model| model.id.as_str()).collect();
+    let named = |model: &Model| match model.context {
+        Some(context) => format!("{} ({context} tokens)", model.id),
+        None => model.id.clone(),
+    };
+    let models: Vec<String> = found.models.iter().map(named).collect();
     let shown = models.get(..MAX_MODELS).unwrap_or(&models).join(", ");
     match models.len().checked_sub(MAX_MODELS) {
         Some(n_more @ 1..) => line("models", &format!("{shown} and {n_more} more (see --json)")),

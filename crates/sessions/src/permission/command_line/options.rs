@@ -160,8 +160,8 @@ const KNOWN: &[Options] = &[
         ..NONE
     },
 ];
-const OPTIONS_OF_SETARCH: &str = "-3BFILRSTXZv --32bit --3gb --4gb --addr-compat-layout --addr-no-randomize --fdpic-funcptrs \
-        --mmap-page-zero --read-implies-exec --short-inode --sticky-timeouts --uname-2.6 --verbose \
+const OPTIONS_OF_SETARCH: &str = "-3BFILRSTXZv --32bit --3gb --4gb --addr-compat-layout \
+        --addr-no-randomize --fdpic-funcptrs --mmap-page-zero --read-implies-exec --short-inode --sticky-timeouts --uname-2.6 --verbose \
         --whole-seconds";
 
 /// Where the command of a program begins.
