@@ -20,7 +20,7 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, Durability, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::event::{DropReason, OptionSet, PromptDropped};
-use wire::{Category, Draft, Fault, Json, Kind, Own, Seq, SessionId, TurnId};
+use wire::{Category, Draft, Fault, Json, Kind, Millis, Own, Seq, SessionId, TurnId};
 
 use super::agent_link::AgentLink;
 use super::cancelling::Cancelling;
@@ -71,6 +71,8 @@ pub(super) struct SessionTask {
     cancelling: Cancelling,
     silence: Silence,
     head: Seq,
+    /// When it was last worked in, which is its place in lists.
+    updated: Millis,
     _live: Watched<dyn Held>,
     /// When somebody last wanted something of the session.
     used_at: Instant,
@@ -145,6 +147,7 @@ impl SessionTask {
             cancelling: Cancelling::default(),
             silence: Silence::new(now),
             head: record.head,
+            updated: record.updated,
             _live: live,
             used_at: now,
             finishing: None,
@@ -337,7 +340,10 @@ impl SessionTask {
         self.commit(Batch::new(self.id, drafts).durable(Durability::Power).with(changes)).await
     }
 
-    async fn commit(&mut self, batch: Batch) -> Result<(), Halt> {
+    async fn commit(&mut self, mut batch: Batch) -> Result<(), Halt> {
+        let work = batch.drafts.iter().rfind(|draft| !is_upkeep(draft));
+        self.updated = work.map_or(self.updated, |draft| draft.at);
+        batch.changes.updated = work.is_none().then_some(self.updated);
         self.head = self.yard.append(batch).await?.last;
         Ok(())
     }
@@ -367,10 +373,7 @@ impl SessionTask {
             payload: Json::of(&payload),
         };
         let details = Some(self.details.to_json());
-        // A name is no work: the session keeps its place among those that were used last.
-        let record = self.yard.log.session(self.id).await?;
-        let updated = record.map(|record| record.updated);
-        let changes = Changes { title: Some(title), details, updated, ..Changes::default() };
+        let changes = Changes { title: Some(title), details, ..Changes::default() };
         self.append(vec![told], changes).await
     }
 
@@ -408,6 +411,19 @@ impl SessionTask {
             Some(_) => Phase::RequiresAction,
         };
         self.phase.send_if_modified(|current| std::mem::replace(current, phase.clone()) != phase);
+    }
+}
+
+/// Whether the event says only what became of a process, or of the session's name: neither is
+/// work, and lists of sessions are in the order of work.
+fn is_upkeep(draft: &Draft) -> bool {
+    match &draft.kind {
+        Kind::WorkerStarted
+        | Kind::WorkerExited
+        | Kind::AgentStderr
+        | Kind::AgentQuiet
+        | Kind::TerminalExited => true,
+        kind => kind.as_str() == "session_info_update",
     }
 }
 

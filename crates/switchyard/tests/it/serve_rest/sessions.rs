@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Api, of_kind, text};
+use super::{Api, EXE, PATIENCE, of_kind, switchyard, text};
 
 #[tokio::test]
 async fn the_daemon_tells_how_it_is_and_what_it_can() {
@@ -354,4 +354,28 @@ async fn a_session_that_is_renamed_keeps_its_place() {
     let list = api.get("/v1/sessions").await.is(200).body;
     let ids: Vec<_> = list["sessions"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&json!(second), &json!(first)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_whose_agent_ends_keeps_its_place() {
+    let yard = switchyard(EXE);
+    let config = yard.home().join("switchyard.toml");
+    std::fs::write(config, "[serve]\nworker_idle = \"300ms\"\n").unwrap();
+    let api = Api::start_in(yard).await;
+    let session = api.session().await;
+    api.prompt(&session, "echo hi").await;
+
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let events = loop {
+        let events = api.events(&session).await;
+        if !of_kind(&events, "worker_exited").is_empty() {
+            break events;
+        }
+        assert!(std::time::Instant::now() < deadline, "the agent never ended");
+        testkit::process::pause_between_polls().await;
+    };
+
+    let now = api.get(&format!("/v1/sessions/{session}")).await.is(200).body;
+    assert_eq!(now["updated"], of_kind(&events, "turn_ended")[0]["time"]);
+    assert_ne!(now["updated"], of_kind(&events, "worker_exited")[0]["time"]);
 }
