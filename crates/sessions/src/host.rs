@@ -56,6 +56,8 @@ pub struct Manners {
     pub failure_words: Vec<String>,
     /// It ends a turn without a word when the provider failed.
     pub silence_is_failure: bool,
+    /// The model of a new session that is made without one.
+    pub default_model: Option<String>,
     /// It was started with the model that is wanted.
     pub model_is_set: bool,
     pub system_prompt: SystemPrompt,

@@ -123,11 +123,12 @@ pub async fn grant(
     slot: &HostSlot,
     wishes: &Wishes,
 ) -> Result<(), ChooseError> {
-    for (choice, wanted) in wishes.all() {
+    let manners = &slot.command().manners;
+    for (choice, wanted) in wishes.all_or(manners.default_model.as_deref()) {
         match handle.choose(choice, wanted).await {
             // The agent was started with it, and has no other way.
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == Choice::Model && slot.command().manners.model_is_set => {}
+                if choice == Choice::Model && manners.model_is_set => {}
             chosen => chosen?,
         }
     }

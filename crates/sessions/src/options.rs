@@ -84,14 +84,21 @@ impl Wishes {
 
     /// Those that were named. The model comes first: the others may depend on it.
     pub fn all(&self) -> impl Iterator<Item = (Choice<'_>, &str)> {
+        self.all_or(None)
+    }
+
+    /// Those that were named, and the agent's default model where none was.
+    pub(crate) fn all_or<'a>(
+        &'a self,
+        default_model: Option<&'a str>,
+    ) -> impl Iterator<Item = (Choice<'a>, &'a str)> {
         let all = [
-            (Choice::Model, &self.model),
-            (Choice::Effort, &self.effort),
-            (Choice::Mode, &self.mode),
+            (Choice::Model, self.model.as_deref().or(default_model)),
+            (Choice::Effort, self.effort.as_deref()),
+            (Choice::Mode, self.mode.as_deref()),
         ];
         let options = self.options.iter().map(|(id, wanted)| (Choice::Option(id), wanted.as_str()));
-        let named =
-            all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted.as_deref()?)));
+        let named = all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted?)));
         named.chain(options)
     }
 }

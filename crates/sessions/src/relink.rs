@@ -39,8 +39,9 @@ pub(crate) async fn relink(
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
     let must_grant = known.agent_session.is_none();
-    let wished =
-        wished(&link, host, details).inspect_err(|_| host.routes.remove(&link.agent_session))?;
+    let default_model = host.manners.default_model.as_deref().filter(|_| must_grant);
+    let wished = wished(&link, host, details.wishes.all_or(default_model))
+        .inspect_err(|_| host.routes.remove(&link.agent_session))?;
     for (n, setting) in wished.iter().chain(details.settings.values()).enumerate() {
         let params = link::params_for(&link.agent_session, &setting.params);
         let within = host.settings.open_within;
@@ -65,9 +66,13 @@ pub(crate) async fn relink(
 }
 
 /// The requests that grant what the session was made with and its agent was never told.
-fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, OpenError> {
+fn wished<'a>(
+    link: &Link,
+    host: &Host,
+    wishes: impl Iterator<Item = (Choice<'a>, &'a str)>,
+) -> Result<Vec<Setting>, OpenError> {
     let mut requests = Vec::new();
-    for (choice, wanted) in details.wishes.all() {
+    for (choice, wanted) in wishes {
         match request_for(&link.answer, choice, wanted) {
             Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
             Err(NotOffered::NoChoice(_))

@@ -77,12 +77,14 @@ async fn named(
         }
     };
     let permissions = runtime_mode(mode);
+    // An adapter knows its definition, and uses the default by itself.
+    let default_model = definition.models.default.clone().filter(|_| form.is_acp());
     let values = Values {
         features: features.clone(),
         permissions,
         directories: order.additional_directories.clone(),
         cwd: order.cwd.clone(),
-        model: order.wishes.model.clone(),
+        model: order.wishes.model.clone().or_else(|| default_model.clone()),
         ..Values::default()
     };
     // Also for an adapter: what cannot be had is told before anything starts.
@@ -99,7 +101,8 @@ async fn named(
                 no_client_reads: form.quirks.no_client_reads,
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
-                model_is_set: order.wishes.model.is_some() && form.has(Part::Model, &features),
+                model_is_set: values.model.is_some() && form.has(Part::Model, &features),
+                default_model,
                 system_prompt: SystemPrompt::Unknown,
                 shares_worker: form.shared_worker,
                 login: Some(definition.login_hint()),

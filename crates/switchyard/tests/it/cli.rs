@@ -333,6 +333,32 @@ fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
 }
 
 #[test]
+fn an_acp_agent_is_set_to_its_default_model_where_none_is_named() {
+    let yard = yard();
+    let agent = format!("command = \"{}\"\nargs = [\"demo-agent\"]", yard.exe().display());
+    let with = |model: &str| {
+        config(&yard, &format!("[agents.mine]\n{agent}\ndefault_model = \"{model}\""))
+    };
+    let model_of = |args: &[&str]| {
+        let ran = run(&yard, &[&["run", "mine", "say x", "--format", "json"], args].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let events = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let set: Vec<Value> = events.filter(|event| event["kind"] == "option_set").collect();
+        assert_eq!(set.len(), 1, "{set:?}");
+        set[0]["payload"]["params"]["value"].clone()
+    };
+
+    with("demo-large");
+    assert_eq!(model_of(&[]), "demo-large");
+    assert_eq!(model_of(&["--model", "demo-small"]), "demo-small");
+
+    with("demo-none");
+    let refused = run(&yard, &["run", "mine", "say x"]);
+    assert!(refused.code != 0 && refused.err.contains("demo-none"), "{refused:?}");
+    assert!(refused.err.contains("demo-small"), "{refused:?}");
+}
+
+#[test]
 fn a_bus_file_is_checked_and_its_exit_code_tells() {
     let yard = yard();
     let write = |name: &str, text: &str| {
