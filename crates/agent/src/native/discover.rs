@@ -62,8 +62,8 @@ impl fmt::Display for Advice {
             Self::Daemon { config } => write!(
                 f,
                 "name one in {} ([native.providers.NAME] with base_url, api_key_env and model) and \
-                 begin a new session; OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL count only \
-                 where the daemon itself was started with them",
+                 begin a new session; OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL count in the \
+                 environment of the daemon, or of the command that begins the session",
                 config.display()
             ),
         }

@@ -12,7 +12,7 @@ pub(super) struct Seen {
     /// A question was answered with no, by whomever.
     was_rejected: bool,
     was_cancelled: bool,
-    /// The limit at which it was stopped, because nobody was there to ask.
+    /// The limit that it reached while nobody was there to ask.
     pub(super) limit: Option<Limit>,
     pub(super) end: Option<End>,
 }
@@ -35,6 +35,8 @@ impl Seen {
             Some(Own::ElicitationResolved(resolved)) => {
                 self.was_denied_unattended |= resolved.by.who == DecidedBy::Unattended;
             }
+            // Somebody else was there to ask.
+            Some(Own::LimitRaised(_)) => self.limit = None,
             _ => {}
         }
     }
@@ -77,7 +79,9 @@ impl Seen {
         // Some agents end their turn as cancelled when they are told no.
         let was_told_no = !self.was_cancelled && self.was_refused();
         let was_cut_by_denial = self.limit.is_some() || was_told_no;
-        outcome::of_turn(&end.reason, was_cut_by_denial, self.was_denied_unattended)
+        // A turn may end by itself just before it is stopped at its limit.
+        let was_denied = self.limit.is_some() || self.was_denied_unattended;
+        outcome::of_turn(&end.reason, was_cut_by_denial, was_denied)
     }
 }
 
@@ -116,5 +120,25 @@ mod tests {
         assert_eq!(code(&events), outcome::INTERRUPTED);
         assert_eq!(code(&[answered("rule", false), ended("end_turn")]), 0);
         assert_eq!(code(&[answered("unattended", false), ended("end_turn")]), outcome::DENIED);
+    }
+
+    #[test]
+    fn a_limit_that_nobody_could_be_asked_about_counts_also_where_the_turn_ended_before() {
+        let code = |raised: Option<Own<'_>>| {
+            let turn = sessions::mint::turn_id();
+            let mut seen = Seen { limit: Some(Limit::Tokens), ..Seen::default() };
+            let ended = TurnEnded::of(StopReason::EndTurn).into();
+            for own in raised.into_iter().chain([ended]) {
+                let (kind, payload): (_, wire::Json) = (own.kind(), own.to_payload());
+                let at = Millis(0);
+                let event = Event { seq: wire::Seq(1), at, turn: Some(turn), kind, payload };
+                seen.look(&event, turn);
+            }
+            seen.exit_code()
+        };
+        let raised = json!({ "limit": "tokens", "requestId": CallId::MIN, "by": {} });
+        let raised = Own::LimitRaised(serde_json::from_value(raised).unwrap());
+        assert_eq!(code(None), outcome::DENIED);
+        assert_eq!(code(Some(raised)), 0);
     }
 }
