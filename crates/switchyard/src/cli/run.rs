@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     #[arg(long, hide = true)]
     pub(crate) json: bool,
     /// The agent's own command line
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "session")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,

@@ -71,6 +71,10 @@ async fn list(
         let all = sessions.iter().map(SessionInfo::to_json).collect();
         return print(&format!("{:#}\n", Value::Array(all)));
     }
+    if sessions.is_empty() && !query.is_empty() {
+        terminal::say("no such sessions; without --agent and --cwd all are listed");
+        return Ok(());
+    }
     if sessions.is_empty() {
         terminal::say("no sessions yet; `switchyard run demo \"say hello\"` makes one");
         return Ok(());

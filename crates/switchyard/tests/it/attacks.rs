@@ -203,7 +203,7 @@ fn an_agent_that_talks_while_it_is_asked_is_heard_and_resumed() {
     let first = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
     assert!(first.status.success(), "{first:?}");
 
-    let args = ["run", "-s", "last", "again", "--format", "json", "--", "sh", &agent];
+    let args = ["run", "-s", "last", "again", "--format", "json"];
     let again = yard.command(args).output().unwrap();
 
     assert!(again.status.success(), "{again:?}");
