@@ -37,8 +37,8 @@ use tokio::task::JoinSet;
 // A turn ends at once when it is cancelled; this bounds the ones whose script ignores that.
 const TURNS_GRACE: Duration = Duration::from_millis(500);
 
-// What was said before the end is still delivered to a client that reads, and a client that
-// stopped reading does not keep us alive.
+// How long queued frames may take to be written at the end: a client that reads still gets them,
+// and one that stopped reading does not keep us alive.
 const FLUSH_GRACE: Duration = Duration::from_secs(1);
 
 // Orders end the connection or its reading, so there are never many.

@@ -51,7 +51,7 @@ mod testing;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Nothing that can panic runs under the locks here, so that a poisoned one is still sound.
+/// Locks a mutex, also a poisoned one: nothing that can panic runs under the locks here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a script can say: the text of a prompt as commands, their table, and the way to their code.
+//! The script of a prompt: parses it into commands, which are listed in one table, and runs them.
 //!
 //! In: the prompt. Out: the turn's outcome, and what its commands do to the turn.
 //! The table is the only list there is: `help`, the announced slash commands and the lookup all
@@ -22,20 +22,20 @@ use std::str::FromStr;
 
 const END_TURN: &str = "end_turn";
 
-/// Whether the script goes on.
+/// How a script goes on after a command.
 enum Flow {
     Next,
     End(Outcome),
 }
 
-/// What the code of a command gives back.
+/// The result of a command's code.
 type Done = Result<Flow, Usage>;
 
 struct Command {
     name: &'static str,
     arguments: &'static str,
     about: &'static str,
-    /// Whether clients hear of it as a slash command.
+    /// Announced to clients as a slash command.
     is_announced: bool,
 }
 
@@ -54,7 +54,7 @@ const fn command(name: &'static str, arguments: &'static str, about: &'static st
     Command { name, arguments, about, is_announced: false }
 }
 
-/// A command that clients hear of.
+/// A command that is announced to clients as a slash command.
 const fn shown(name: &'static str, arguments: &'static str, about: &'static str) -> Command {
     Command { is_announced: true, ..command(name, arguments, about) }
 }

@@ -1,4 +1,4 @@
-//! What one connection shares between its reader and its turns.
+//! The state of one connection, shared between its reader and its turns.
 //!
 //! In: calls from the method handlers and the turns. Out: lines in a bounded queue, in the order in
 //! which they were made; answers to calls. All state is behind one lock, which is never held across
@@ -23,7 +23,7 @@ pub(super) const MAX_FRAMES: usize = 64;
 /// A good size for frames that carry many lines: large enough to make system calls rare.
 pub(super) const FRAME_BYTES: usize = 64 * 1024;
 
-/// What the other side said to one of our requests: its result or its error, as it was written.
+/// The client's answer to one of our requests: its result or its error, as it was written.
 pub(super) type Answer = Result<Json, Json>;
 
 pub(super) struct Connection {
@@ -56,10 +56,10 @@ impl State {
     }
 }
 
-/// What a script may tell the reader of the connection to do.
+/// An order of a script to whatever reads the connection.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Confirmed when nothing more will be read.
+    /// The sender confirms that nothing more will be read.
     StopReading(oneshot::Sender<()>),
     Exit(i32),
     Abort,

@@ -34,7 +34,7 @@ pub(super) async fn read_all(
         lines.buffer().reserve(READ_BYTES);
         let read = tokio::select! {
             read = input.read_buf(lines.buffer()) => read,
-            // Only to let go of what has ended.
+            // Only to remove turns that have ended.
             Some(_) = turns.join_next() => continue,
         };
         while let Some(line) = lines.next_line() {
@@ -58,7 +58,8 @@ async fn handle(
     let read = match line {
         Ok(line) => Message::parse(line.clone()).map_err(|error| {
             let (id, error) = error.to_rpc();
-            // The id of a spoilt answer is one of ours, and would be another request's for the client.
+            // An unreadable answer has one of our own ids, which would be another request's for the
+            // client.
             let is_request = wire::salvage_id(&line).is_some_and(|(_, is_request)| is_request);
             (if is_request { id } else { RpcId::null() }, error)
         }),

@@ -44,7 +44,7 @@ pub(super) async fn call(
         "session/new" => new(connection, read(params)?).await,
         "session/load" if offers.load => load(connection, read(params)?).await,
         "session/resume" if offers.resume => resume(connection, read(params)?).await,
-        // It needs no params at all.
+        // The only method that needs no params at all.
         "session/list" if offers.list && params == "null" => {
             list(connection, List::default()).await
         }
@@ -257,7 +257,7 @@ async fn delete(connection: &Connection, params: &OfSession) -> Result<Reply, Rp
     Ok(json!({}).into())
 }
 
-/// What new, load and resume say about a session.
+/// The modes and config options of a session, for the answers to new, load and resume.
 fn describe(connection: &Connection, record: &Record) -> Value {
     if connection.options.has_no_config {
         return json!({});

@@ -1,4 +1,4 @@
-//! What the demo agent can be told on its command line.
+//! The command line of the demo agent.
 //!
 //! In: the arguments after `demo-agent`. Out: [`Options`], or one sentence that says what is wrong.
 //! The default is an honest, minimal agent: every lie and every capability has to be asked for.

@@ -1,4 +1,4 @@
-//! One session: what it remembers, also on disk, and the turn that runs in it.
+//! One session: its record, in memory and on disk, and the turn that runs in it.
 //!
 //! In: prompts and the updates that were sent. Out: the memory that is replayed, in this process or
 //! a later one. There is at most one turn at a time, and the memory has a limit: the oldest entries
@@ -13,13 +13,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
-// Enough for any story a test tells. Floods are not recorded at all.
+// Updates and prompts kept per session: enough for any test. Floods are not recorded at all.
 const MAX_HISTORY: usize = 4096;
 
 // Longer than any id we make, shorter than any file system's limit.
 const MAX_ID_BYTES: usize = 128;
 
-/// What survives the process.
+/// The record of a session, which survives the process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -30,7 +30,7 @@ pub(super) struct Record {
     pub(super) updated_at: String,
     #[serde(default)]
     pub(super) settings: Settings,
-    /// What the user asked to `remember`.
+    /// Notes that the user asked to `remember`.
     #[serde(default)]
     pub(super) notes: Vec<String>,
     /// The texts of the user's prompts.
@@ -117,7 +117,8 @@ impl Store {
         tokio::fs::rename(&draft, &path).await
     }
 
-    /// Nothing, also for a file that cannot be read as a record: such a session is lost.
+    /// The record of a session; none, also if its file cannot be read as a record: such a session
+    /// is lost.
     pub(super) async fn load(&self, id: &str) -> Option<Record> {
         read_record(&self.path(id)?).await
     }

@@ -11,7 +11,7 @@ const MODES: [(&str, &str, &str); 2] =
 const MODELS: [(&str, &str); 2] = [("demo-small", "Demo Small"), ("demo-large", "Demo Large")];
 const EFFORTS: [(&str, &str); 3] = [("low", "Low"), ("medium", "Medium"), ("high", "High")];
 
-/// What a session can be begun with, as lists of agents tell it.
+/// The models, modes and efforts that a new session can choose from, as lists of agents show them.
 pub fn choices() -> Value {
     let Settings { model, .. } = Settings::default();
     let named = |(id, name): &(&str, &str)| json!({ "id": id, "name": name });
@@ -40,7 +40,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Answers whether there is such a mode.
+    /// Chooses a mode; false if there is no such mode.
     pub(super) fn set_mode(&mut self, mode: &str) -> bool {
         let is_known = MODES.iter().any(|(id, ..)| *id == mode);
         if is_known {
@@ -49,7 +49,7 @@ impl Settings {
         is_known
     }
 
-    /// Answers whether there is such an option with such a value.
+    /// Chooses a value of an option; false if there is no such option or no such value.
     pub(super) fn set_option(&mut self, option: &str, value: &str) -> bool {
         let (offered, current): (&[_], _) = match option {
             "model" => (&MODELS, &mut self.model),

@@ -1,7 +1,7 @@
 //! A prompt that is being answered: what it asks for, and what its script can do to the client and
 //! to the session.
 //!
-//! In: the params of `session/prompt`. Out: updates, calls, and what the script wishes for its end.
+//! In: the params of `session/prompt`. Out: updates, calls, and how the turn is to end.
 
 use super::connection::{Answer, Connection, update_line};
 use super::content::Prompt;
@@ -29,7 +29,7 @@ pub(super) struct Turn {
     wishes: Mutex<Wishes>,
 }
 
-/// What the script wants to happen when it no longer runs.
+/// Misbehaviour that a script orders for the end of its turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wishes {
     pub(super) n_late_updates: u64,

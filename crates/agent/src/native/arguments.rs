@@ -10,7 +10,7 @@ mod repair;
 
 use serde_json::{Map, Value};
 
-/// More than a file that a tool would write.
+/// Longer arguments are refused: it is more than a file that a tool would write.
 const MAX_BYTES: usize = 16 << 20;
 /// JSON in a string in a string: some gateways encode twice.
 const MAX_NESTED: usize = 3;
@@ -20,7 +20,7 @@ fn bad(why: impl std::fmt::Display) -> String {
     format!("The arguments could not be read: {why}. Call the tool again with one JSON object.")
 }
 
-/// An error is a sentence for the model.
+/// Parses the arguments of a call; an error is a sentence for the model.
 pub(super) fn parse(text: &str) -> Result<Map<String, Value>, String> {
     if text.len() > MAX_BYTES {
         return Err(bad(format!("they are longer than {MAX_BYTES} bytes")));
@@ -58,7 +58,7 @@ fn looks_like_object(text: &str) -> bool {
     text.is_empty() || text.starts_with(['{', '"']) || text.starts_with("```")
 }
 
-/// Without the one fence that is around everything.
+/// The text without the one Markdown fence that is around all of it.
 fn unfenced(text: &str) -> &str {
     let inside = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     let Some((tag, inside)) = inside.and_then(|text| text.split_once('\n')) else { return text };
@@ -105,13 +105,13 @@ fn explained(text: &str, error: &serde_json::Error) -> String {
     bad(format!("{error}, near `{}`", excerpt(text, at)))
 }
 
-/// Where a line and a column are; both are counted from 1, columns in bytes.
+/// The byte offset of a line and a column; both are counted from 1, columns in bytes.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     before + column.saturating_sub(1)
 }
 
-/// What stands around a place.
+/// The text around an offset, for errors.
 fn excerpt(text: &str, at: usize) -> String {
     let mut start = at.saturating_sub(EXCERPT_CHARS / 2).min(text.len());
     while !text.is_char_boundary(start) {

@@ -1,4 +1,4 @@
-//! A whole answer from its pieces.
+//! Assembles a model's answer from its streamed pieces.
 //!
 //! In: [`Delta`]s in the order in which they come. Out: what the model said, thought and wants
 //! to be run. However a call was cut and mixed with others, it comes out the same.
@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::chat::{Delta, Finish, ToolCall, Usage};
 
-/// For a call that has none: no tool is called that, so that the model is told.
+/// The name of a call that came without one: no tool is called that, so the model gets an error.
 const NAMELESS: &str = "unnamed_tool";
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct Draft {
     arguments: String,
 }
 
-/// What a model answered.
+/// A model's whole answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Assembled {
     pub text: String,
@@ -75,7 +75,8 @@ impl Assembly {
             })
             .collect();
         let finish = self.finish.map(|finish| match (finish, calls.is_empty()) {
-            // Not every endpoint says so, and some say so without any.
+            // Not every endpoint reports calls as its reason to stop, and some do so without any
+            // call.
             (Finish::Stop, false) => Finish::Calls,
             (Finish::Calls, true) => Finish::Stop,
             (finish, _) => finish,
@@ -84,7 +85,7 @@ impl Assembly {
     }
 }
 
-/// Not used before, in this process or another: a history holds calls of both.
+/// An id for a call, not used before in this process or another: a history holds calls of both.
 fn fresh_id() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("call_{:016x}{:08x}", random(), random() >> 32)

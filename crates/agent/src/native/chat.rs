@@ -1,4 +1,4 @@
-//! What is said between us and a model.
+//! Requests to a model and its answers.
 //!
 //! Plain values without a wire format: a provider puts them into its requests and makes them
 //! from its answers.
@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One entry of what a model is told.
+/// One message of the conversation that is sent to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -25,7 +25,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// What a call gave.
+    /// The result of a call.
     Tool {
         call: String,
         parts: Vec<Part>,
@@ -38,7 +38,7 @@ pub enum Part {
     Text {
         text: String,
     },
-    /// Base64, as it came.
+    /// An image in base64, as it came.
     Image {
         mime: String,
         data: String,
@@ -51,7 +51,7 @@ impl Part {
     }
 }
 
-/// `parts` for somebody who reads, and sees no images.
+/// The parts as text; images are only named.
 pub fn in_words(parts: &[Part]) -> String {
     let texts = parts.iter().map(|part| match part {
         Part::Text { text } => text.clone(),
@@ -60,7 +60,7 @@ pub fn in_words(parts: &[Part]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Adds words of the user's. Some endpoints refuse two messages of theirs in a row.
+/// Adds parts to the user's last message: some endpoints refuse two messages of theirs in a row.
 pub fn push_user(messages: &mut Vec<Message>, mut more: Vec<Part>) {
     match messages.last_mut() {
         Some(Message::User { parts }) => parts.append(&mut more),
@@ -68,7 +68,7 @@ pub fn push_user(messages: &mut Vec<Message>, mut more: Vec<Part>) {
     }
 }
 
-/// A model wants a tool to be run.
+/// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The model's own id; ours if it gave none.
@@ -78,7 +78,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What a tool is, for a model.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,
@@ -93,7 +93,7 @@ pub struct Request {
     pub model: String,
     pub messages: Vec<Message>,
     pub tools: Vec<ToolSpec>,
-    /// Calls and results of the conversation are told in words, to a model without tools.
+    /// Calls and results of the conversation are sent as text, to a model without tools.
     pub is_in_words: bool,
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
@@ -115,8 +115,8 @@ pub enum Delta {
     },
     Usage(Usage),
     Finish(Finish),
-    /// The endpoint does not take tools with this model, and said so in these words. Nothing
-    /// more comes: what is to be asked without them is for whoever asked to say.
+    /// The endpoint does not take tools with this model, and said so in these words. Nothing more
+    /// comes: whoever asked decides what to ask without them.
     ToolsRefused {
         why: String,
     },
@@ -136,13 +136,13 @@ pub struct Usage {
     pub thought: u64,
     #[serde(default)]
     pub cached: u64,
-    /// What it cost in billionths of a US dollar, where that is known.
+    /// The cost in billionths of a US dollar, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nano_usd: Option<u64>,
 }
 
 impl Usage {
-    /// What endpoints tell is not to be trusted to fit.
+    /// Tokens of input and output together. Saturates: the numbers of endpoints need not fit.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -169,6 +169,6 @@ pub enum Finish {
     Calls,
     /// It ran into its limit of tokens.
     Length,
-    /// Its provider did not let it go on.
+    /// The provider's content filter stopped it.
     Filtered,
 }

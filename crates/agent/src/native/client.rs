@@ -1,4 +1,4 @@
-//! The client of one session: what it is told, and what it can be asked.
+//! The ACP client of one session: updates for it, and requests to it.
 //!
 //! Always true: nothing is asked of a client that did not say that it can do it; a client that
 //! is gone is an error like any other.
@@ -10,18 +10,18 @@ use bus::connection::{CallError, Connection};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
-/// A file of an editor comes from memory or a local disk.
+/// Time limit of a file request: an editor's file comes from memory or a local disk.
 const FILE_WITHIN: Duration = Duration::from_secs(30);
-/// To start, look at or end a command; not to wait for it.
+/// Time limit to start, look at or end a command; waiting for it has none.
 const TERMINAL_WITHIN: Duration = Duration::from_secs(30);
 
-/// What a client said about itself in `initialize`.
+/// Capabilities that a client declared in `initialize`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Abilities {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
-    /// Has rules, and can be asked about what is done without its help.
+    /// Has permission rules, and can be asked about what is done without its help.
     pub checks: bool,
     /// Shows `compaction_update`.
     pub shows_compaction: bool,
@@ -30,7 +30,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// Of `clientCapabilities`.
+    /// Reads `clientCapabilities`.
     pub fn read(capabilities: &Value) -> Self {
         let is = |value: &Value| value.as_bool() == Some(true);
         let has = |value: &Value| value.is_object();
@@ -57,18 +57,18 @@ impl Client {
         Self { connection, session, can }
     }
 
-    /// Tells an update; waits for a client that is slow to read.
+    /// Sends an update; waits for a client that is slow to read.
     pub async fn update(&self, update: Value) -> Result<(), CallError> {
         let params = json!({ "sessionId": self.session, "update": update });
         self.connection.notify_in_turn("session/update", &Json::of(&params)).await
     }
 
-    /// Says some words: `agent_message_chunk`, or `agent_thought_chunk`.
+    /// Sends a piece of text: `agent_message_chunk`, or `agent_thought_chunk`.
     pub async fn say(&self, kind: &str, text: &str) -> Result<(), CallError> {
         self.update(chunk(kind, text)).await
     }
 
-    /// As [`update`](Self::update), but left out if the client has no room for it.
+    /// As [`update`](Self::update), but dropped if the client is too slow to take it.
     pub fn update_if_room(&self, update: Value) {
         let params = json!({ "sessionId": self.session, "update": update });
         let _ = self.connection.notify("session/update", &Json::of(&params));
@@ -93,8 +93,9 @@ impl Client {
         }
     }
 
-    /// What a rule of the client says against something that is about to be done without its
-    /// help: the `deed` has a `kind` as tool calls have it, and `paths` or a `command`.
+    /// The reason why a rule of the client denies something that is about to be done without its
+    /// help, if one does: the `deed` has a `kind` as tool calls have it, and `paths` or a
+    /// `command`.
     pub async fn denial(&self, deed: Value) -> Result<Option<String>, CallError> {
         if !self.can.checks {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Client {
     }
 }
 
-/// How far the session is summarised, as an update.
+/// The `compaction_update` for a summary that is being made.
 pub(super) fn compaction(id: &str, status: &str, summary: Option<&str>) -> Value {
     let mut update = json!({
         "sessionUpdate": "compaction_update", "compactionId": id, "status": status,
@@ -150,7 +151,7 @@ pub(super) fn compaction(id: &str, status: &str, summary: Option<&str>) -> Value
     update
 }
 
-/// Some words as an update.
+/// A piece of text as an update.
 pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
 }

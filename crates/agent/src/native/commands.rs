@@ -3,7 +3,7 @@
 //! In: a line for the shell, where, and for how long. Out: what it printed and how it ended.
 //! It runs in a terminal of the client where the client has terminals, so that people see it
 //! where they see their own; by ourselves otherwise, and always by ourselves where a sandbox is
-//! asked for, because a client's terminal cannot be held in.
+//! asked for, because a client's terminal cannot be sandboxed.
 //!
 //! Always true: when the future ends, or is dropped, everything that the command started is
 //! ended; what is kept of its output is bounded; it never reads our stdin and never sees our
@@ -27,7 +27,7 @@ use super::tool::{ToolContext, ToolError};
 pub(super) use bash::tool as bash_tool;
 pub(super) use key::permission_key;
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     pub line: String,
@@ -35,27 +35,27 @@ pub(super) struct Order {
     pub timeout: Duration,
 }
 
-/// What came of it.
+/// A command that has ended, and its output.
 #[derive(Debug, Clone)]
 pub(super) struct Finished {
     /// Without escapes, and bounded: of a long output the beginning and the end.
     pub text: String,
     pub end: End,
     pub took: Duration,
-    /// Where people saw it, if that was a terminal of the client.
+    /// The id of the client's terminal in which it ran, if it did.
     pub terminal: Option<String>,
-    /// What the command was not allowed to do.
+    /// The restrictions of the sandbox, for the model.
     pub held_in: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Code(i32),
-    /// Its name or number.
+    /// The signal's name or number.
     Signal(String),
-    /// Nobody could tell how.
+    /// How it ended is not known.
     Unknown,
-    /// Ended by us, because its time was over.
+    /// Ended by us, because its time was up.
     TimedOut,
 }
 

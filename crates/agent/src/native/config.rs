@@ -39,7 +39,7 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderTable>,
     /// What is known about single models, by `model` or `provider/model`.
     pub models: BTreeMap<String, ModelSettings>,
-    /// What holds commands in.
+    /// The sandbox for commands.
     pub sandbox: SandboxTable,
     /// Pages of this machine and its networks may be fetched.
     pub fetch_private: bool,
@@ -69,7 +69,7 @@ const LEAST_WINDOW: u64 = 256;
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 impl Config {
-    /// What can be known to be wrong without asking anybody.
+    /// Checks what can be checked without resolving anything.
     fn check(&self) -> Result<(), ConfigError> {
         let range = |place: String, value: Option<u64>, least: u64, most: u64| match value {
             Some(value) if !(least..=most).contains(&value) => {
@@ -106,7 +106,7 @@ impl Config {
         }
     }
 
-    /// With what a variable says about them, if one does.
+    /// The context tools of the table; those of the variable instead, if it is set.
     pub fn context(&self, setup: &Setup) -> ContextSettings {
         let tools = setup.context_tools.clone().unwrap_or_else(|| self.context_tools.clone());
         ContextSettings { tools, checks: self.checks.clone() }

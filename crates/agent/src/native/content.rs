@@ -1,4 +1,4 @@
-//! What a user sends, as a model is told.
+//! Converts the content blocks of a prompt into message parts for a model.
 //!
 //! In: ACP content blocks. Out: parts, in the same order; nothing that was sent is dropped
 //! without a word about it.
@@ -15,7 +15,7 @@ pub(super) fn parts(blocks: &[Value], takes_images: bool) -> Vec<Part> {
     for block in blocks {
         let part = part(block, takes_images);
         match (all.last_mut(), part) {
-            // One text is what most endpoints are happiest with.
+            // Most endpoints work best with a single text.
             (Some(Part::Text { text: before }), Part::Text { text }) => {
                 before.push('\n');
                 before.push_str(&text);

@@ -1,8 +1,9 @@
-//! What a model is told of a session.
+//! The messages that a model is sent of a session.
 //!
 //! In: the journal. Out: messages that every endpoint takes: the system's words first, every
-//! call followed by its result, never two messages of the user's or two answers in a row. What
-//! the model hid, replaced or put aside is told so; the journal keeps all of it.
+//! call followed by its result, never two messages of the user's or two answers in a row. Parts
+//! that
+//! the model hid, replaced or put aside are sent as such; the journal keeps all of them.
 
 mod overlay;
 mod pieces;
@@ -23,7 +24,7 @@ const HIDDEN_PROMPT: &str = "[A message of the user is left out here.]";
 const HIDDEN_RESULT: &str = "[The result is left out here.]";
 const OBJECTIVE: &str = "The objective of this session, which everything is to serve:";
 
-/// The whole conversation as it is to be told.
+/// The whole conversation as messages for the model.
 pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
     let overlay = Overlay::of(entries);
     let waiting = waiting(entries);
@@ -78,7 +79,7 @@ fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
     prompts
 }
 
-/// What was said before a summary or a fresh start is not told.
+/// The entries since the last summary or fresh start; earlier ones are not sent to the model.
 fn since_fresh_start(entries: &[Entry]) -> &[Entry] {
     entries.get(fresh_start(entries)..).unwrap_or_default()
 }
@@ -91,7 +92,7 @@ fn is_start(entry: &Entry) -> bool {
     matches!(*entry.item, Item::Compacted { .. } | Item::Cleared)
 }
 
-/// A result and its own place.
+/// A tool result: its number in the journal, and its parts.
 type Result<'a> = (u64, &'a [Part]);
 
 fn results(entries: &[Entry]) -> HashMap<(u64, usize), Result<'_>> {
@@ -108,7 +109,7 @@ struct Told<'a> {
     messages: Vec<Message>,
     overlay: Overlay,
     results: HashMap<(u64, usize), Result<'a>>,
-    /// Those whose notes are told already.
+    /// Names of the coverings whose notes were sent already.
     covers: HashSet<String>,
 }
 
@@ -152,7 +153,7 @@ impl Told<'_> {
         }
     }
 
-    /// The user saw it, and it is not as if it were whole.
+    /// Adds an answer that was cut off, and says so: the user saw it, but it is not whole.
     fn cut_off(&mut self, seq: u64, text: &str) {
         if self.is_covered(seq) || text.is_empty() {
             return;
@@ -166,7 +167,7 @@ impl Told<'_> {
         self.messages.push(Message::Assistant { text, thought, calls });
     }
 
-    /// Whether a note stands for it; the first of its parts tells the note.
+    /// Whether a note stands for a part; the first of its parts adds the note.
     fn is_covered(&mut self, seq: u64) -> bool {
         let Some(covering) = self.overlay.covering(seq) else { return false };
         if self.covers.insert(covering.name.clone()) {
@@ -176,8 +177,8 @@ impl Told<'_> {
         true
     }
 
-    /// Some endpoints refuse two answers in a row, or one before anybody has spoken: where the
-    /// user's words are left out, somebody must still have said something.
+    /// Puts a placeholder where the user's words are left out: some endpoints refuse two answers in
+    /// a row, or one before any message of the user.
     fn left_out(&mut self) {
         match self.messages.last() {
             Some(Message::User { .. } | Message::Tool { .. }) => {}
@@ -188,7 +189,7 @@ impl Told<'_> {
     }
 }
 
-/// Whether a summary would be shorter than what it stands for.
+/// Whether there are answers to summarise; without them a summary would save nothing.
 pub(super) fn has_answers(entries: &[Entry]) -> bool {
     let is_answer = |entry: &Entry| matches!(*entry.item, Item::Answer { .. });
     since_fresh_start(entries).iter().any(is_answer)
@@ -220,12 +221,12 @@ fn of_parts(parts: &[Part]) -> usize {
     parts.iter().map(of_part).sum()
 }
 
-/// About; it depends on the model and the language.
+/// A rough number of tokens; it depends on the model and the language.
 fn in_tokens(n_bytes: usize) -> u64 {
     (n_bytes as u64).div_ceil(4)
 }
 
-/// About what tools take in every request.
+/// About how many tokens the tools' descriptions take in every request.
 pub(super) fn of_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> u64 {
     let of = |spec: &ToolSpec| {
         let ToolSpec { name, description, parameters } = spec;

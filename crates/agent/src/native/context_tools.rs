@@ -34,8 +34,8 @@ use super::settings::context_tools::Name;
 use super::tool::Tool;
 use desk::Desk;
 
-/// Those of a session's own conversation, for one turn. A sub-agent has a conversation that nobody
-/// keeps, and of these `verify` alone.
+/// The context tools of a session's own conversation, for one turn. A sub-agent has a conversation
+/// that nobody keeps, and of these `verify` alone.
 pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<Tool>> {
     let switch = session.context_tools();
     let is_on = |name: &Name| switch.has(*name);

@@ -1,4 +1,4 @@
-//! What an answer cost.
+//! The cost of an answer.
 //!
 //! In: what endpoints tell beside an answer, and prices per million tokens. Out: billionths of a
 //! US dollar. Nothing is guessed: where neither is known there is no cost.
@@ -19,7 +19,7 @@ use super::chat::Usage;
 
 const NANOS: f64 = 1e9;
 const TICKS_OF_A_NANO: f64 = 10.0;
-/// More is no cost of an answer but a mistake in it.
+/// A higher amount is no cost of an answer but a mistake.
 const MOST_USD: f64 = 1e6;
 
 /// US dollars per million tokens.
@@ -28,19 +28,19 @@ const MOST_USD: f64 = 1e6;
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Of input that the endpoint had kept; as other input if nothing is said.
+    /// For input that the endpoint had cached; as other input if nothing is said.
     #[serde(default)]
     pub cached: Option<f64>,
 }
 
 impl Price {
-    /// Whether these are prices at all.
+    /// Whether all of these are plausible prices.
     pub fn is_sound(self) -> bool {
         let is_price = |price: f64| (0.0..=MOST_USD).contains(&price);
         is_price(self.input) && is_price(self.output) && self.cached.is_none_or(is_price)
     }
 
-    /// In billionths of a dollar.
+    /// The cost of an answer in billionths of a dollar.
     pub fn of(self, usage: Usage) -> u64 {
         #[allow(clippy::cast_precision_loss, reason = "counts beyond 2^53 are nonsense")]
         let millions = |tokens: u64| tokens as f64 / 1e6;
@@ -52,7 +52,7 @@ impl Price {
     }
 }
 
-/// Of the `usage` of an answer.
+/// The cost in the `usage` of an answer.
 pub(super) fn of_usage(usage: &Value) -> Option<u64> {
     if let Some(ticks) = amount(&usage["cost_in_usd_ticks"]) {
         return nanos(ticks / TICKS_OF_A_NANO / NANOS);
@@ -67,14 +67,14 @@ pub(super) fn of_usage(usage: &Value) -> Option<u64> {
     nanos(dollars + upstream.unwrap_or(0.0))
 }
 
-/// Of the headers before an answer. A stream has no cost when it begins, and `LiteLLM` may say
-/// then that it is zero.
+/// The cost in the headers before an answer. A stream has no cost when it begins, and `LiteLLM` may
+/// say then that it is zero.
 pub(super) fn of_headers(headers: &HeaderMap) -> Option<u64> {
     let told = headers.get("x-litellm-response-cost")?.to_str().ok()?;
     nanos(told.trim().parse().ok()?).filter(|nanos| *nanos > 0)
 }
 
-/// Of an entry in a list of models: dollars per token, as `OpenRouter` has them.
+/// The price in an entry of a list of models: dollars per token, as `OpenRouter` has them.
 pub(super) fn of_listing(entry: &Value) -> Option<Price> {
     let per_million = |name: &str| amount(&entry["pricing"][name]).map(|price| price * 1e6);
     let price = Price {

@@ -21,7 +21,7 @@ use super::provider::listing;
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// Where something could be.
+/// A kind of endpoint, and a port where it may listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     pub kind: Kind,
@@ -45,7 +45,7 @@ pub struct Found {
     pub models: Vec<Model>,
 }
 
-/// How an endpoint is configured by whoever reads the advice.
+/// Advice on how to configure an endpoint, for whoever reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Advice {
     /// In the environment of whoever started the agent.
@@ -70,7 +70,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Nothing to talk to; two lines that say what to do.
+/// Why no endpoint was found; two lines that say what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NothingFound {
     #[error(
@@ -124,10 +124,10 @@ pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, No
 }
 
 impl Found {
-    /// How it is talked to: without a key.
+    /// The settings of the endpoint: without a key.
     pub fn endpoint(&self) -> Endpoint {
         let mut endpoint = Endpoint::new(self.kind.word(), self.kind, self.base.clone());
-        // It has told them, whether or not it tells them again.
+        // It has listed them, whether or not it lists them again.
         endpoint.models = self.models.iter().map(|model| model.id.clone()).collect();
         endpoint
     }
@@ -140,7 +140,7 @@ impl Found {
     }
 }
 
-/// What a port has; an error, if it speaks, but not to somebody without a key.
+/// Asks what answers on a port; an error, if it answers, but not without a key.
 async fn ask(candidate: Candidate, advice: &Advice) -> Option<Result<Found, NothingFound>> {
     let Candidate { kind, port } = candidate;
     let base = Url::parse(&format!("http://127.0.0.1:{port}/v1")).ok()?;

@@ -1,4 +1,4 @@
-//! One endpoint as it is talked to: where it is, which key it gets, how long is waited for it.
+//! One model endpoint: its address, its key, and how long is waited for it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::cost::Price;
 use super::secret::Secret;
 
-/// What serves the models; decides paths, headers and defaults.
+/// The software or service that serves the models; decides paths, headers and defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -34,12 +34,12 @@ pub struct Endpoint {
     /// Without a slash at its end.
     pub base: Url,
     pub key: Option<Secret>,
-    /// What a person has to look at when the key is refused.
+    /// The setting that holds the key, for a person to look at when the key is refused.
     pub key_name: String,
     pub headers: BTreeMap<String, Secret>,
     pub api_version: Option<String>,
     pub deployment: Option<String>,
-    /// The one that is used where nobody chooses.
+    /// The model that is used where nobody chooses.
     pub model: Option<String>,
     /// Offered beside those that the endpoint lists.
     pub models: Vec<String>,
@@ -50,14 +50,14 @@ pub struct Endpoint {
     pub images: Option<bool>,
     /// Whether its models get tools; unknown if nobody said.
     pub tools: Option<bool>,
-    /// What was said about single models, by `model` or `provider/model`.
+    /// Settings of single models, by `model` or `provider/model`.
     pub model_settings: BTreeMap<String, ModelSettings>,
     /// Whether it wants a model's thoughts back with the calls that followed from them.
     pub send_thoughts: bool,
     pub waits: Waits,
 }
 
-/// What is known about one model, whoever serves it.
+/// Settings of one model, whoever serves it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
@@ -66,7 +66,8 @@ pub struct ModelSettings {
     pub price: Option<Price>,
 }
 
-/// There is no limit on a whole answer: a model that still speaks is at work.
+/// Time limits and retries of requests. A whole answer has no limit: a model that still sends is at
+/// work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
     pub connect: Duration,
@@ -80,7 +81,7 @@ pub struct Waits {
     pub retry_first: Duration,
 }
 
-/// A model on this machine may have to be loaded from disk, and reads a long prompt slowly.
+/// First byte of a model on this machine: it may have to be loaded, and reads a long prompt slowly.
 const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
 
 impl Waits {
@@ -128,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// What was said about one of its models. Ollama's `:latest` may be left out.
+    /// Settings of one of its models. Ollama's `:latest` may be left out.
     pub fn settings_of(&self, model: &str) -> Option<&ModelSettings> {
         let short = model.strip_suffix(":latest").unwrap_or(model);
         [model, short].into_iter().find_map(|model| {
@@ -142,7 +143,7 @@ impl Endpoint {
         shown(&self.base)
     }
 
-    /// The text without anything that only we and the endpoint may know.
+    /// The text without anything that is secret between us and the endpoint.
     pub(super) fn hide_secrets(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let password = self.base.password().map(Secret::new);
@@ -172,7 +173,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Of each its word in configuration, its title, where it is when nobody says, and the variable in
+/// Each kind with its word in configuration, its title, its usual address, and the variable in
 /// which its key usually is; empty where there is none.
 pub(super) const KINDS: [(Kind, [&str; 4]); 10] = [
     (Kind::Openai, ["openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"]),
@@ -195,17 +196,17 @@ impl Kind {
         KINDS.into_iter().find(|(kind, _)| *kind == self).map_or([""; 4], |(_, facts)| facts)
     }
 
-    /// As it is written in configuration, and the name of a provider that has none.
+    /// The word in configuration, and the name of a provider that has none.
     pub fn word(self) -> &'static str {
         self.facts()[0]
     }
 
-    /// As people write it.
+    /// The name as people write it.
     pub fn title(self) -> &'static str {
         self.facts()[1]
     }
 
-    /// Where it is when nobody says.
+    /// The usual address.
     pub(super) fn usual_base(self) -> Option<&'static str> {
         Some(self.facts()[2]).filter(|base| !base.is_empty())
     }
@@ -219,7 +220,7 @@ impl Kind {
         (self == Self::Openai).then_some("gpt-4o")
     }
 
-    /// What is probably behind an address of which nothing else is known.
+    /// The kind that is probably behind an address of which nothing else is known.
     pub(super) fn behind(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default();
         if is_loopback(url) {

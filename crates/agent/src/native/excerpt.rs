@@ -1,4 +1,4 @@
-//! Parts of texts that are too long to be told whole, counted in characters.
+//! Excerpts of texts that are too long, counted in characters.
 
 /// The beginning, with a mark where something is missing.
 pub(super) fn head(text: &str, max_chars: usize) -> String {
@@ -14,7 +14,7 @@ pub(super) fn tail(text: &str, max_chars: usize) -> &str {
     text.char_indices().nth(n_before).and_then(|(at, _)| text.get(at..)).unwrap_or_default()
 }
 
-/// Both ends, and between them what is said about so many characters that are missing.
+/// Both ends, and between them the text that `missing` gives for the number of characters left out.
 pub(super) fn ends(
     text: &str,
     (n_head, n_tail): (usize, usize),

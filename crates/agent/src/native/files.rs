@@ -35,10 +35,10 @@ pub(super) use changing::Change;
 use seen::Seen;
 pub(super) use text::Text;
 
-/// More is nothing that a model reads or an editor shows.
+/// Largest text: more is nothing that a model reads or an editor shows.
 pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
 
-/// Cheap to clone.
+/// The files of one session. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Files {
     shared: Arc<Shared>,
@@ -61,7 +61,7 @@ impl Files {
         Self { shared: Arc::new(Shared { cwd, roots, client, seen, turn: Semaphore::new(1) }) }
     }
 
-    /// Where a path of a model leads: absolute, or relative to the session's directory.
+    /// Resolves a path of a model: absolute, or relative to the session's directory.
     pub(super) async fn resolve(&self, given: &str) -> Result<Place, ToolError> {
         let given = given.strip_prefix("file://").unwrap_or(given).to_owned();
         let place = self.blocking(move |shared| shared.roots.resolve(&shared.cwd, &given)).await?;
@@ -74,7 +74,7 @@ impl Files {
         })
     }
 
-    /// As a person reads it: relative to the session's directory if it is inside.
+    /// The path for people: relative to the session's directory if it is inside.
     pub(super) fn shown(&self, place: &Place) -> String {
         match place.path().strip_prefix(&self.shared.cwd) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
@@ -120,7 +120,7 @@ impl Files {
             )));
         }
         match self.asked_client(place).await? {
-            // No difference between an empty buffer and none.
+            // Clients do not tell an empty buffer from none.
             Some(text) if text.is_empty() && on_disk.is_none() => Ok(None),
             Some(text) if text.len() as u64 > MAX_TEXT_BYTES => Err(ToolError(format!(
                 "`{shown}` is larger than {} MiB in the editor",
@@ -150,7 +150,7 @@ impl Files {
         Ok(text)
     }
 
-    /// The model has seen this.
+    /// Notes that the model has seen this text.
     pub(super) fn note(&self, place: &Place, text: &Text) {
         lock(&self.shared.seen).note(place.real(), text.digest());
     }
@@ -168,7 +168,7 @@ impl Files {
         }
     }
 
-    /// A file that is not there, with names that are.
+    /// The error for a file that does not exist, with similar names that do.
     pub(super) async fn missing(&self, place: &Place) -> ToolError {
         let (at, shown) = (place.clone(), self.shown(place));
         let like = self.blocking(move |shared| missing::similar(&shared.roots, &at)).await;
@@ -182,13 +182,13 @@ impl Files {
         }
     }
 
-    /// Until no other call changes files.
+    /// Waits until no other call changes files.
     pub(super) async fn turn(&self) -> Result<Turn<'_>, ToolError> {
         let permit = self.shared.turn.acquire().await.map_err(ToolError::new)?;
         Ok(Turn { files: self, _permit: permit })
     }
 
-    /// Runs what may wait for the disk.
+    /// Runs work that may wait for the disk.
     pub(super) async fn with_roots<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Roots) -> T + Send + 'static,
@@ -196,8 +196,8 @@ impl Files {
         self.blocking(move |shared| work(&shared.roots)).await
     }
 
-    /// What is done to files without the client's help is first asked about where it has rules.
-    /// An error says which rule denies it.
+    /// Asks a client that has rules about an access without its help. An error says which rule
+    /// denies it.
     pub(super) async fn check_denied(&self, kind: ToolKind, path: &Path) -> Result<(), ToolError> {
         let deed = json!({ "kind": kind, "paths": [path.to_string_lossy()] });
         match self.shared.client.denial(deed).await {
@@ -246,7 +246,7 @@ impl Files {
     }
 }
 
-/// What may not be done to a file.
+/// The participle for an access that was denied.
 fn done(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "changed",

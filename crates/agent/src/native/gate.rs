@@ -1,4 +1,4 @@
-//! Who lets a tool call run.
+//! Decides whether a tool call may run.
 //!
 //! In: what a call needs, the session's mode, and what a person said before. Out: yes, or no
 //! with a sentence for the model. One question at a time is put to a person.

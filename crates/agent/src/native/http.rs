@@ -1,18 +1,18 @@
-//! What all requests of ours have in common, to whomever they go: model endpoints, pages, servers.
+//! HTTP clients of all our requests: to model endpoints, pages and MCP servers.
 
 use std::error::Error as _;
 
 use reqwest::header::HeaderValue;
 use reqwest::{Client, ClientBuilder, Response};
 
-/// A client that says who we are.
+/// A client with our user agent.
 pub(super) fn builder() -> ClientBuilder {
     // Another part of the program may have done so already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
 }
 
-/// One that goes nowhere else by itself, and tells nobody where it comes from.
+/// A client that follows no redirects, repeats nothing and sends no referrer.
 pub(super) fn strict_builder() -> ClientBuilder {
     let stay = reqwest::redirect::Policy::none();
     builder().redirect(stay).retry(reqwest::retry::never()).referer(false)
@@ -25,7 +25,7 @@ pub(super) fn sensitive(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Reads a body into `body`, but no more than `limit` bytes of it. Whether that is all.
+/// Reads a body into `body`, but no more than `limit` bytes of it. Says whether that is all.
 pub(super) async fn read(
     response: &mut Response,
     limit: usize,
@@ -41,7 +41,7 @@ pub(super) async fn read(
     Ok(true)
 }
 
-/// What is below an error, which alone says nothing; without the address, which may hold a token.
+/// The causes of an error, which alone says nothing; without the address, which may hold a token.
 pub(super) fn reasons(error: &reqwest::Error) -> Option<String> {
     let mut all = Vec::new();
     let mut next = error.source();

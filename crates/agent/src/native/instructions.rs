@@ -1,5 +1,4 @@
-//! What a model is told before anything else: what it is, where it is, and what the project
-//! wants of it.
+//! The system prompt: what the agent is, where it works, and what the project wants of it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +32,7 @@ could not check.
 - For work of several steps keep a list with the todo tool.
 - Answer briefly, in plain words, in the user's language. Name files with their paths and lines.";
 
-/// For a model that can only talk, which often has little room besides.
+/// Base prompt of a model without tools, which often has little room besides.
 const WITHOUT_TOOLS: &str = "You are a programmer's assistant. You talk with a user about the \
 directory of their machine that is named below. You have no tools: you cannot see its files, \
 change them or run commands, and you must not pretend to. Ask for what you need to see, give \
@@ -48,20 +47,20 @@ pub(super) struct Instructions {
     pub cwd: PathBuf,
     /// Other directories that the session may use.
     pub more_roots: Vec<PathBuf>,
-    /// In the place of the agent's own words.
+    /// Replaces the agent's own base prompt.
     pub system_prompt: Option<String>,
     /// From whoever made the session.
     pub session_prompt: Option<String>,
     /// The user's own instructions for all projects.
     pub user_file: Option<PathBuf>,
-    /// Not read, wherever a link to it is.
+    /// Paths that are not read, wherever a link to them is.
     pub forbidden: Forbidden,
-    /// Not read, because a rule of the client says so.
+    /// Files that are not read, because a rule of the client says so.
     pub denied: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Instructions {
-    /// Read anew with every request: the files may have changed.
+    /// The text of the prompt, made anew with every request: the files may have changed.
     pub(super) fn text(&self, mode: Mode, has_tools: bool) -> String {
         let own = if has_tools { BASE } else { WITHOUT_TOOLS };
         let mut parts = vec![self.system_prompt.clone().unwrap_or_else(|| own.to_owned())];
@@ -107,8 +106,9 @@ impl Instructions {
         lines.join("\n")
     }
 
-    /// From the repository's root down to the session's directory, each with what it really is. A
-    /// file that leads out of it, or that somebody else left there, is none of the project's.
+    /// The project's files from the repository's root down to the session's directory, each with
+    /// its real path. A file that leads out of it, or that somebody else left there, is none of the
+    /// project's.
     fn of_project(&self) -> Vec<(PathBuf, PathBuf)> {
         let owners = Owners::of(&self.cwd);
         let n_dirs = owners.n_in_repository(&self.cwd).min(MAX_DIRS);

@@ -1,4 +1,4 @@
-//! What happened in a session, in order, kept in the log.
+//! The journal of a session: its items in order, kept in the event log.
 //!
 //! In: items. Out: the same items, after any crash. What a model is told and what clients are
 //! shown again are both made from them, so nothing is kept twice and nothing that was said is
@@ -25,7 +25,7 @@ pub(super) const AGENT: &str = "native";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]
 pub(super) enum Item {
-    /// What the user sent, as it came, and as a model is told.
+    /// The user's prompt: the blocks as they came, and the parts that a model is sent.
     Prompt {
         blocks: Vec<Value>,
         parts: Vec<Part>,
@@ -38,7 +38,7 @@ pub(super) enum Item {
         is_whole: bool,
         usage: Option<Usage>,
     },
-    /// What the call at `index` of the answer at `answer` gave.
+    /// The result of the call at `index` of the answer at `answer`.
     Called {
         answer: u64,
         index: usize,
@@ -49,13 +49,13 @@ pub(super) enum Item {
     Options {
         options: Options,
     },
-    /// Stands for everything before it.
+    /// A summary that stands for everything before it.
     Compacted {
         summary: String,
     },
-    /// What was said before is no longer told.
+    /// A fresh start: earlier items are no longer sent to the model.
     Cleared,
-    /// Some parts are told differently from here on.
+    /// Parts that are sent differently from here on.
     Edited {
         edits: Vec<Edit>,
     },
@@ -64,35 +64,35 @@ pub(super) enum Item {
     Uncovered {
         name: String,
     },
-    /// What the conversation is about, part by part; the last such list counts.
+    /// The subjects of the conversation, part by part; the last such list counts.
     Threads {
         threads: Vec<Thread>,
     },
-    /// The turn broke off, and this was said about it. Not told to a model.
+    /// The turn broke off with this error. Not sent to a model.
     Failed {
         message: String,
     },
-    /// What was asked beside the conversation cost this much, in billionths of a US dollar. What
-    /// an answer cost is in its usage.
+    /// The cost of requests beside the conversation, in billionths of a US dollar. The cost of an
+    /// answer is in its usage.
     Spent {
         nano_usd: u64,
     },
-    /// What is to stay in view; nothing, if it was taken back.
+    /// The objective, which stays in view; none, if it was taken back.
     Objective {
         text: Option<String>,
     },
 }
 
-/// One change of what is told.
+/// A change of how one part is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Edit {
-    /// The place of the item.
+    /// The number of the item.
     pub part: u64,
     #[serde(flatten)]
     pub shape: Shape,
 }
 
-/// How a part is told.
+/// The form in which a part is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case")]
 pub(super) enum Shape {
@@ -129,7 +129,7 @@ pub(super) struct Thread {
 }
 
 impl Item {
-    /// What is known to have been spent for it.
+    /// The known cost of the item.
     pub(super) fn nano_usd(&self) -> Option<u64> {
         match self {
             Self::Answer { usage, .. } => usage.and_then(|usage| usage.nano_usd),
@@ -138,8 +138,8 @@ impl Item {
         }
     }
 
-    /// The same in another journal, where the items that it speaks of have other places. None
-    /// if it is about an item that is not there.
+    /// The same item for another journal, where the items that it refers to have other numbers.
+    /// None if it is about an item that is not there.
     pub(super) fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
         let moved = |parts: &[u64]| parts.iter().filter_map(|at| places.get(at).copied()).collect();
         let mut item = self.clone();
@@ -209,7 +209,7 @@ impl Journal {
             let Some(last) = events.last() else { break };
             after = last.seq;
             for event in &events {
-                // What a later version wrote is left out.
+                // Items that a later version wrote are left out.
                 match event.payload.read::<Item>() {
                     Ok(item) => entries.push(Entry { seq: event.seq.0, item: Arc::new(item) }),
                     Err(error) => tracing::warn!(seq = event.seq.0, %error, "an unknown item"),
@@ -224,7 +224,7 @@ impl Journal {
         self.id
     }
 
-    /// Adds an item, safe against a crash; its place.
+    /// Adds an item, safe against a crash; returns its number.
     pub(super) async fn add(&self, item: Item) -> Result<u64, StoreError> {
         self.add_with(item, Changes::default()).await
     }
@@ -249,12 +249,12 @@ impl Journal {
         self.log.update(self.id, changes).await
     }
 
-    /// Lets others have the session, whoever still holds this.
+    /// Releases the session to others, whoever still holds this.
     pub(super) fn release(&self) {
         drop(lock(&self.claim).take());
     }
 
-    /// Everything so far.
+    /// All entries so far.
     pub(super) fn all(&self) -> Vec<Entry> {
         lock(&self.entries).clone()
     }

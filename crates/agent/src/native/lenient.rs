@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// `90s`, `2m`, or a number of seconds as text.
+/// A duration: `90s`, `2m`, or a number of seconds as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Wait(pub Duration);
@@ -47,7 +47,7 @@ pub(super) fn temperature(text: &str) -> Option<f64> {
     numbers.into_iter().next().filter(|number| number.is_finite())
 }
 
-/// As people switch things.
+/// Reads a switch as people write it.
 pub(super) fn is_on(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Some(true),

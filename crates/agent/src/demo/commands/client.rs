@@ -1,7 +1,7 @@
 //! Commands that use what the client offers: its files, its terminals, or any method of it.
 //!
 //! In: arguments. Out: requests to the client, and a report of what came back.
-//! Files and terminals are only used if the client offers them; `call` sends whatever it is told.
+//! Files and terminals are only used if the client offers them; `call` sends whatever it is given.
 
 use super::tools::ToolCall;
 use super::{Arguments, Done, Flow, Usage};
@@ -95,7 +95,7 @@ async fn write(turn: &Turn, path: &str, content: &str) {
 enum End {
     Wait,
     Kill,
-    /// It runs on when the turn is over.
+    /// Leave the command running when the turn is over.
     Leave,
 }
 

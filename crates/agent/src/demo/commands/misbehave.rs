@@ -45,8 +45,8 @@ fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
     (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
 }
 
-/// Lines are put together by copying, many of them into each frame: this is also the source of the
-/// benchmarks, and must not be what they measure.
+/// Sends numbered chunks. Lines are put together by copying, many of them into each frame: this is
+/// also the source of the benchmarks, and must not be what they measure.
 async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
     let (head, tail) = frame_of_chunk(turn);
     let dots = vec![b'.'; n_bytes];
@@ -119,7 +119,8 @@ async fn dup_id(turn: &Turn) {
     let question = request(turn, &call, ALL).to_string();
     let path = absolute(turn, "README.md");
     let file = json!({ "sessionId": turn.session, "path": path }).to_string();
-    // Each is told at once: whoever answers may want to see the other one's answer first.
+    // Each answer is reported at once: whoever answers may want to see the other one's answer
+    // first.
     let told = async |which: &str, method: &str, params: &str| {
         let answer = turn.connection.call_as(&id, method, params).await;
         turn.say(format!("{which} {}", report(&answer))).await;

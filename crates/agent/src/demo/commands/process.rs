@@ -89,7 +89,7 @@ pub(in crate::demo) async fn flood_stderr(n_bytes: u64) {
     }
 }
 
-/// A stderr that nobody holds any more is no reason to stop.
+/// Writes to stderr. One that is closed is no reason to stop.
 async fn write_stderr(bytes: &[u8]) {
     let mut stderr = tokio::io::stderr();
     let _ = stderr.write_all(bytes).await;

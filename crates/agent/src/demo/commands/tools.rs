@@ -25,14 +25,14 @@ pub(super) const ALL: &[Choice] = &[
 const ODD: &[Choice] =
     &[("opt-7", "Always allow", "allow_always"), ("opt-9", "Reject", "reject_once")];
 
-/// A tool call of which the client has heard or is about to hear.
+/// A pretended tool call that the client was told of, or is about to be.
 pub(super) struct ToolCall {
     id: String,
     title: String,
     kind: &'static str,
     raw_input: Value,
     locations: Value,
-    /// What it shows when it is done. A diff is shown from the beginning.
+    /// The content shown when the call is done. A diff is shown from the beginning.
     content: Value,
     raw_output: Value,
 }

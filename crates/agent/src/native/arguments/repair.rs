@@ -1,8 +1,8 @@
-//! JSON with small faults to JSON without them, in one pass.
+//! Repairs JSON with small faults, in one pass.
 
 use std::fmt::Write as _;
 
-/// Why there is only one meaning no longer.
+/// Why a text has more than one possible meaning, so that it is not repaired.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// It ends inside a string.
@@ -75,7 +75,7 @@ pub(super) fn repair(text: &str) -> Result<String, Broken> {
     Ok(out)
 }
 
-/// The rest of a string, its quotes included.
+/// Copies the rest of a string to `out`, its quotes included.
 fn string(
     chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
     out: &mut String,
@@ -120,7 +120,7 @@ fn plain(c: char, out: &mut String) {
     }
 }
 
-/// Whether a whole value stands at the end. A string there may also be the name of a member:
+/// Whether a whole JSON value stands at the end. A string there may also be the name of a member:
 /// then what comes out is no JSON, which the caller finds out.
 fn is_after_value(text: &str) -> bool {
     let text = text.trim_end();

@@ -1,4 +1,4 @@
-//! The tool `bash`: a line for the shell.
+//! The tool `bash`: runs a line in a shell.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn check(line: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Where to run, with symbolic links resolved: the session's directory or one inside its roots.
+/// The directory to run in, with symbolic links resolved: the session's or one inside its roots.
 fn directory(wanted: Option<&Path>, cwd: &Path, roots: &[PathBuf]) -> Result<PathBuf, ToolError> {
     let path = match wanted {
         Some(wanted) if !wanted.as_os_str().is_empty() => cwd.join(wanted),
@@ -129,7 +129,7 @@ fn time_limit(milliseconds: Option<f64>, settings: &CommandSettings) -> Duration
     }
 }
 
-/// For the model how it ended, then what it printed; for people what it printed.
+/// The result of the call: for the model how it ended, then its output; for people the reverse.
 fn report(finished: Finished, limit: Duration) -> Output {
     let took = finished.took.as_secs_f64();
     let end = match &finished.end {

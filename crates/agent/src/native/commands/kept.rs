@@ -1,6 +1,6 @@
-//! What is kept of an output: its beginning and its end.
+//! The beginning and the end of an output, which are kept of it.
 //!
-//! In: bytes as they come. Out: text for a model, and the last of it for people who watch.
+//! In: bytes as they come. Out: text for a model, and its last part for people who watch.
 //! Memory is bounded by the two limits, however much comes.
 
 use std::collections::VecDeque;
@@ -58,7 +58,7 @@ impl Kept {
         )
     }
 
-    /// The last bytes, for somebody who watches.
+    /// The last bytes as text, for somebody who watches.
     pub(super) fn recent(&self, limit: usize) -> String {
         let n_tail = self.tail.len().min(limit);
         // Only then is the end of the head what came before the tail.
@@ -72,7 +72,7 @@ impl Kept {
     }
 }
 
-/// Without a character that the limit has cut in two.
+/// The bytes without a last character that the limit has cut in two.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     let n_open = bytes.iter().rev().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
     let at = bytes.len().saturating_sub(n_open + 1);

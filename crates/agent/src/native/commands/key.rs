@@ -1,4 +1,4 @@
-//! What *always* means for a command.
+//! Permission keys of commands: what *always allow* covers.
 //!
 //! In: a line for the shell. Out: the name under which somebody may allow it for the rest of a
 //! session. A line is only given a short name, such as `execute:cargo test`, when it is one
@@ -12,7 +12,7 @@
 //! Always true: a line with a character that the shell could read in its own way never has a
 //! short name, and no line has the short name of another kind of line.
 
-/// The name of `line`, run in the session's directory, or in `elsewhere`, a directory below it.
+/// The key of `line`, run in the session's directory, or in `elsewhere`, a directory below it.
 pub(in crate::native) fn permission_key(line: &str, elsewhere: Option<&str>) -> String {
     let name = short_name(line).unwrap_or_else(|| line.to_owned());
     match elsewhere {
@@ -93,7 +93,7 @@ fn short_name(line: &str) -> Option<String> {
     rest.iter().all(is_harmless).then(|| format!("{program} {name}"))
 }
 
-/// What of `words` has the form of a subcommand, and what stands behind it.
+/// The words that match a subcommand's form, and those behind them.
 fn match_form<'a>(form: &str, words: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
     let n_words = form.split(' ').count();
     let (matched, rest) = words.split_at_checked(n_words)?;

@@ -21,10 +21,10 @@ use crate::native::visible;
 /// A command that is told to end may tidy up, but nobody waits long for it.
 const LADDER: StopLadder =
     StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_millis(500) };
-/// The keeper gives what is left behind half a second; what is still there then is another
-/// user's or stuck in the kernel, and is not waited for.
+/// How long is waited for descendants: the keeper gives what is left behind half a second; what is
+/// still there then is another user's or stuck in the kernel.
 const LEFT_BEHIND: Duration = Duration::from_secs(3);
-/// People read slower than this, and each showing replaces the one before.
+/// Pause between progress updates: people read slower, and each replaces the one before.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
 const READ_BYTES: usize = 16 << 10;
@@ -94,7 +94,7 @@ async fn follow(
     end
 }
 
-/// Until the last process that could write is gone; shows what comes.
+/// Reads until the last process that could write is gone; shows the output as it comes.
 async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContext) {
     let mut chunk = vec![0; READ_BYTES];
     let mut show_at = Instant::now();
@@ -120,7 +120,7 @@ async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, context: &ToolContex
     }
 }
 
-/// A command on its way. Dropped early, it is ended, and what holds it in stays until it is.
+/// A running command. Dropped early, it is ended, and its sandbox stays until it is.
 struct Running {
     handle: WorkerHandle,
     held: Option<Held>,

@@ -30,7 +30,7 @@ pub(super) async fn run(context: &ToolContext, order: Order) -> Result<Finished,
     on_done.await.unwrap_or_else(|_| Err(no_terminal()))
 }
 
-/// The whole life of a terminal.
+/// Makes a terminal, waits for the command in it, reads the output and releases the terminal.
 async fn live(
     context: &ToolContext,
     order: Order,
@@ -78,8 +78,8 @@ async fn live(
     Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
 }
 
-/// A client's terminal has the client's variables, and who started us has our keys among them.
-/// They cannot be taken out from here, only emptied.
+/// The variables for a terminal. It has the client's, and whoever started us has our keys among
+/// them. They cannot be taken out from here, only emptied.
 fn environment(settings: &CommandSettings) -> Value {
     let Variables { strip, set } = variables(settings);
     let emptied = strip.iter().filter_map(|name| Some((name.to_str()?.to_owned(), String::new())));
@@ -91,7 +91,8 @@ async fn read(client: &Client, id: &str, limit: usize) -> Result<String, ToolErr
     let output = client.terminal("output", json!({ "terminalId": id })).await;
     let output = output.map_err(terminal_failed)?;
     let mut kept = Kept::new(limit);
-    // The limit is ours to keep, whatever the client does with it; it cuts the beginning off.
+    // The output limit is enforced here, whatever the client does with it; it cuts the beginning
+    // off.
     let is_cut = output["truncated"].as_bool() == Some(true);
     kept.push(output["output"].as_str().unwrap_or_default().as_bytes());
     Ok(match is_cut {

@@ -1,16 +1,16 @@
-//! The variables of a command: what it must not see, and what it is told besides.
+//! The environment of a command: variables that are removed, and those that are added.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use crate::native::settings::CommandSettings;
 
-/// Without these a command may wait for somebody to press a key.
+/// Variables without which a command may wait for somebody to press a key.
 const UNATTENDED: [(&str, &str); 3] =
     [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-/// How many settings git finds in the variables that follow.
+/// The number of settings that git finds in the variables that follow.
 const GIT_SETTINGS: &str = "GIT_CONFIG_COUNT";
-/// A shorter value is no key, and may be anybody's.
+/// Shorter values are no keys: other variables may have them, too.
 const MIN_SECRET_BYTES: usize = 8;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct Variables {
     pub(super) set: Vec<(String, String)>,
 }
 
-/// Of a command of ours, which would otherwise have all that we have.
+/// The changes to our environment for a command, which would otherwise inherit all of it.
 pub(super) fn variables(settings: &CommandSettings) -> Variables {
     of(settings, std::env::vars_os().collect())
 }
@@ -41,8 +41,9 @@ fn of(settings: &CommandSettings, ours: Vec<(OsString, OsString)>) -> Variables 
     Variables { strip, set }
 }
 
-/// A directory of ordinary files can be made to look like a repository whose configuration names
-/// programs, and a harmless `git status` in it would run them.
+/// Settings that keep git out of bare repositories: a directory of ordinary files can be made to
+/// look like one whose configuration names programs, and a harmless `git status` in it would run
+/// them.
 fn no_bare_repositories(ours: &[(OsString, OsString)]) -> [(String, String); 3] {
     let n_before = ours.iter().find(|(name, _)| name == GIT_SETTINGS);
     let n_before = n_before.and_then(|(_, n)| n.to_str()?.parse::<u32>().ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! From the table and the variables to endpoints.
+//! Resolves the table and the variables to endpoints.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::native::lenient;
 use crate::native::secret::Secret;
 use crate::native::settings::context_tools::Switch;
 
-/// No name is longer that somebody typed.
+/// Longest name of a provider: more than anybody types.
 const MAX_NAME_CHARS: usize = 64;
 
-/// What is known before anything is asked. Without endpoints nothing is configured, and one
-/// may be found on this machine ([`discover`](crate::native::discover)).
+/// The resolved configuration, before any endpoint was asked. Without endpoints nothing is
+/// configured, and one may be found on this machine ([`discover`](crate::native::discover)).
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     pub endpoints: Vec<Endpoint>,
@@ -25,15 +25,15 @@ pub struct Setup {
     pub system_prompt: Option<String>,
     /// Whether models get tools, if a variable says so, whatever the table says.
     pub tools: Option<bool>,
-    /// The same of the context tools.
+    /// The same for the context tools.
     pub context_tools: Option<Switch>,
-    /// Of the table, for endpoints that are only found.
+    /// `tools` of the table, for endpoints that are only found.
     tools_of_table: Option<bool>,
     model_settings: BTreeMap<String, ModelSettings>,
     wishes: Wishes,
 }
 
-/// What was asked for without naming a provider.
+/// Model settings that were given without naming a provider.
 #[derive(Debug, Clone, Default)]
 struct Wishes {
     model: Option<String>,
@@ -75,7 +75,7 @@ impl Variables {
     }
 }
 
-/// A variable that is set means something, or is wrong.
+/// Reads a variable: one that is set has a value that can be parsed, or is an error.
 fn read<T>(
     get: &dyn Fn(&str) -> Option<String>,
     name: &'static str,
@@ -160,7 +160,7 @@ impl Config {
             }
             (Some(name), _) => self.known(name)?,
             (None, Some((prefix, rest))) if self.providers.len() > 1 => {
-                // Nothing says whose it is.
+                // The prefix alone says which provider is meant.
                 return Ok((self.known(prefix)?, Some(rest.to_owned())));
             }
             _ => None,
@@ -187,7 +187,7 @@ impl Setup {
         Self { endpoints, default, ..Self::default() }
     }
 
-    /// Uses what was found on this machine.
+    /// Adds the endpoint that was found on this machine, as the default.
     pub fn adopt(&mut self, found: &Found) {
         let mut endpoint = found.endpoint();
         endpoint.wish(self.wishes.clone());
@@ -221,7 +221,8 @@ fn of_variables(variables: &Variables, wishes: &Wishes) -> Result<Option<Endpoin
     Ok(Some(endpoint))
 }
 
-/// The default provider at the address of a variable: what was for its own address stays there.
+/// The default provider at the address of a variable: keys and headers for its own address stay
+/// there.
 fn moved(
     name: &str,
     table: &ProviderTable,

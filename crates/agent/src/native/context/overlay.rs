@@ -1,6 +1,7 @@
-//! What a model did to its own context, taken together.
+//! Edits that a model made to its own context, taken together.
 //!
-//! In: the journal. Out: how each part is told now, and which notes stand for parts. Later
+//! In: the journal. Out: the form in which each part is sent now, and notes that stand for parts.
+//! Later
 //! items win over earlier ones; a note that is taken back leaves no trace.
 
 use std::collections::HashMap;
@@ -10,9 +11,9 @@ use crate::native::journal::{Cover, Covering, Entry, Item, Shape, Thread};
 #[derive(Debug, Default)]
 pub(in crate::native) struct Overlay {
     shapes: HashMap<u64, Shape>,
-    /// In the order in which they were laid.
+    /// In the order in which they were made.
     coverings: Vec<Covering>,
-    /// By part, which of them stands for it.
+    /// By part, the index of the covering that stands for it.
     covered: HashMap<u64, usize>,
     threads: Vec<Thread>,
     objective: Option<String>,
@@ -24,7 +25,7 @@ impl Overlay {
         for entry in entries {
             overlay.apply(&entry.item);
         }
-        // Of several the first counts, so it comes last.
+        // Where several stand for a part the first counts, so it is inserted last.
         for (at, covering) in overlay.coverings.iter().enumerate().rev() {
             overlay.covered.extend(covering.parts.iter().map(|part| (*part, at)));
         }
@@ -91,7 +92,7 @@ impl Overlay {
 }
 
 impl Covering {
-    /// What is told in the place of the parts.
+    /// The text that is sent in the place of the parts.
     pub(super) fn told(&self) -> String {
         let (name, note, n) = (&self.name, &self.note, self.parts.len());
         match self.cover {

@@ -21,12 +21,12 @@ pub(in crate::native) enum Role {
 pub(in crate::native) struct Piece {
     pub number: u64,
     pub role: Role,
-    /// What it goes with: a result with its answer, everything else with itself.
+    /// The number of the piece that it belongs to: for a result its answer, for all else itself.
     pub group: u64,
     /// The tools that are called, or whose result it is.
     pub tools: String,
     pub text: String,
-    /// It belongs to what goes on right now, so that nothing may be done to it.
+    /// It belongs to the turn that is running, so that it may not be edited.
     pub is_present: bool,
 }
 
@@ -41,7 +41,7 @@ impl Role {
     }
 }
 
-/// Everything since the last fresh start, hidden or not.
+/// All pieces since the last fresh start, hidden or not.
 pub(in crate::native) fn pieces(entries: &[Entry]) -> Vec<Piece> {
     let mut pieces = pieces_of_all(since_fresh_start(entries));
     let present = present(entries);
@@ -51,7 +51,7 @@ pub(in crate::native) fn pieces(entries: &[Entry]) -> Vec<Piece> {
     pieces
 }
 
-/// Also what is no longer told at all.
+/// All pieces, also those that are no longer sent to the model.
 pub(in crate::native) fn pieces_of_all(entries: &[Entry]) -> Vec<Piece> {
     let mut calls: HashMap<u64, &[ToolCall]> = HashMap::new();
     let mut pieces = Vec::new();

@@ -1,6 +1,6 @@
 //! Questions to the session's model beside the conversation.
 //!
-//! In: what it is to do and the material. Out: its words, or a value that was checked. An
+//! In: instructions and material. Out: the answer's text, or a value that was checked. An
 //! answer that does not fit is asked for once more, with what was wrong.
 
 use futures_util::StreamExt as _;
@@ -83,7 +83,7 @@ async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, Too
     Ok(said.trim().to_owned())
 }
 
-/// Models put fences and a word before it, whatever they are told.
+/// The JSON object in an answer: models put fences and words around it, whatever they are told.
 fn object(said: &str) -> &str {
     let ends = said.find('{').zip(said.rfind('}'));
     ends.and_then(|(start, end)| said.get(start..=end)).unwrap_or(said)

@@ -1,4 +1,4 @@
-//! The checks of a project: which commands they are, and what came of them.
+//! The checks of a project: which commands they are, and how they ended.
 //!
 //! In: the configured commands, or the files of the session's directory. Out: how each command
 //! ended and the end of what it printed.
@@ -13,9 +13,9 @@ use crate::native::excerpt;
 use crate::native::tool::{Content, Need, ToolContext, ToolError};
 use crate::native::visible;
 
-/// A whole suite takes longer than a command usually may.
+/// Time limit of one check: a whole suite takes longer than a command usually may.
 const WITHIN: Duration = Duration::from_mins(15);
-/// The end of the output is where failures are told.
+/// Characters kept of the end of the output, where failures are reported.
 const TAIL_CHARS: usize = 4000;
 const MAX_CHECKS: usize = 20;
 
@@ -23,7 +23,7 @@ const MAX_CHECKS: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Checks(Vec<String>);
 
-/// What came of them.
+/// The outcome of all checks.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub has_passed: bool,
@@ -52,7 +52,7 @@ impl Checks {
         }
     }
 
-    /// The same as of the command in a shell, so that who allowed one allowed the other.
+    /// The same permission as for the command in a shell, so that allowing one allows the other.
     pub(super) fn need(&self) -> Need {
         Need::Permission { key: permission_key(&self.0.join("\n"), None) }
     }
@@ -98,8 +98,8 @@ fn tail(text: &str) -> String {
     excerpt::ends(text, (0, TAIL_CHARS), |n| format!("[… {n} characters before …]\n"))
 }
 
-/// What the files of a project suggest. A Makefile's own `test` is what its people run; of the
-/// others all count.
+/// Checks that the files of a project suggest. A Makefile's own `test` is what its people run; of
+/// the others all count.
 async fn detected(context: &ToolContext) -> Vec<String> {
     for name in ["Makefile", "makefile", "GNUmakefile"] {
         if text(context, name).await.is_some_and(|text| has_target(&text)) {
@@ -156,7 +156,7 @@ fn has_target(makefile: &str) -> bool {
 
 fn has_test_script(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
-    // What `npm init` writes is no test.
+    // The script that `npm init` writes is no test.
     let script = package["scripts"]["test"].as_str();
     script.is_some_and(|script| !script.trim().is_empty() && !script.contains("no test specified"))
 }

@@ -1,4 +1,4 @@
-//! What the context tools share: the conversation by parts, and one change at a time.
+//! What the context tools share: access to the conversation by parts, one change at a time.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -44,19 +44,19 @@ impl Desk {
         kept.map(drop).map_err(|error| ToolError(format!("It cannot be kept: {error}.")))
     }
 
-    /// About how many tokens the conversation takes as it is told now.
+    /// About how many tokens the conversation takes as it is sent now.
     pub(super) fn tokens(&self) -> u64 {
         context::estimate(&context::messages("", &self.entries()))
     }
 
-    /// What came of a change, and what the conversation costs now.
+    /// A report on a change, with the size of the conversation before and after.
     pub(super) fn changed(&self, what: &str, before: u64) -> String {
         let after = self.tokens();
         format!("{what} The conversation takes about {after} tokens now ({before} before).")
     }
 }
 
-/// The same for the model and for people.
+/// An output with the same text for the model and for people.
 pub(super) fn told(text: impl Into<String>) -> Output {
     let text = text.into();
     Output {

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use crate::native::tool::ToolError;
 use serde_json::Value;
 
-/// More is not a choice.
+/// Most ranges in one list: more is not a choice.
 const MAX_RANGES: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Numbers(Vec<RangeInclusive<u64>>);
 
 impl Numbers {
-    /// None where nothing was given.
+    /// Reads a list of ranges; none where nothing was given.
     pub(super) fn read(value: &Value) -> Result<Option<Self>, ToolError> {
         let mut ranges = Vec::new();
         collect(value, &mut ranges)?;

@@ -11,7 +11,7 @@ use crate::native::tool::arguments::{self as given, boolean, string};
 use crate::native::tool::{Kind, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
-/// It goes with every request.
+/// Short, because it goes with every request.
 const MAX_CHARS: usize = 4000;
 
 #[derive(Debug, Deserialize)]

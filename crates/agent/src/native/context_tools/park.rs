@@ -14,7 +14,7 @@ use crate::native::tool::arguments::{self as given, integer, string, word};
 use crate::native::tool::{Kind, Output, Prepared, Tool, ToolContext, ToolError};
 use crate::native::visible;
 
-/// Of a thread whose place in the conversation is gone.
+/// Limit on the text of a recalled thread whose place in the conversation is gone.
 const MAX_RECALLED_CHARS: usize = 30_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -17,7 +17,7 @@ use crate::native::tool::{Content, Kind, Output, Prepared, Shown, Tool, ToolCont
 use crate::native::visible;
 
 const ROUNDS: usize = 3;
-/// Who has not come nearer by then will not.
+/// Upper limit of rounds: a sub-agent that has not come nearer by then will not.
 const MAX_ROUNDS: usize = 10;
 
 #[derive(Debug, Deserialize)]

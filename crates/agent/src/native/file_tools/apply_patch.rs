@@ -24,7 +24,7 @@ struct Arguments {
     patch: String,
 }
 
-/// What a patch does to one file.
+/// The change of a patch to one file.
 #[derive(Debug, PartialEq, Eq)]
 struct Step<'a> {
     path: String,
@@ -37,7 +37,7 @@ enum Action<'a> {
     Delete,
     Update {
         edit: Edit<'a>,
-        /// Where the file goes.
+        /// The new path of a file that is moved.
         to: Option<String>,
     },
 }
@@ -65,7 +65,7 @@ pub(super) fn tool() -> Arc<Tool> {
 async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, ToolError> {
     let files = context.workspace.files.clone();
     let patch = asked.patch.replace("\r\n", "\n");
-    // Counted right, for the parser that insists on it.
+    // With correct counts in its hunks, on which the parser insists.
     let counted = unified::recounted(&patch);
     let steps = match envelope::is_one(&patch) {
         true => envelope::read(&patch),

@@ -1,4 +1,4 @@
-//! `edit`: one part of a file in place of another.
+//! `edit`: puts one text in the place of another in a file.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ async fn prepare(asked: Arguments, context: ToolContext) -> Result<Prepared, Too
     let place = files.resolve(&asked.path).await?;
     let name = files.shown(&place);
     let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
-        // Nothing in the place of nothing: how some models make a file.
+        // Replacing nothing by something: how some models make a file.
         (None, true) => None,
         (None, false) => return Err(files.missing(&place).await),
         (Some(old), _) => {

@@ -1,4 +1,4 @@
-//! `glob`: files by their names, the newest first.
+//! `glob`: finds files by their names, the newest first.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::native::tool::{Kind, Location, Output, Prepared, Tool, ToolContext, T
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
 
 const MAX_SHOWN: usize = 200;
-/// Kept while the newest are looked for.
+/// Matches kept while the newest are looked for.
 const MAX_FOUND: usize = 100_000;
 const WITHIN: Duration = Duration::from_secs(20);
 

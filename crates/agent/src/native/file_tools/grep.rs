@@ -1,4 +1,4 @@
-//! `grep`: lines by what is in them, with ripgrep's own libraries.
+//! `grep`: searches the contents of files, with ripgrep's own libraries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use scanning::{Mode, Plan, scan};
 const DEFAULT_MATCHES: usize = 100;
 const MAX_MATCHES: usize = 2_000;
 const MAX_CONTEXT: usize = 50;
-/// A search is done again without the files that turn out to be denied, so often.
+/// How often a search is repeated without files that turn out to be denied.
 const MAX_ROUNDS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(20);
 /// A pattern that compiles to more is a mistake.

@@ -1,4 +1,4 @@
-//! `list`: what is in a directory, as a tree.
+//! `list`: shows a directory as a tree.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! `read`: a file with numbered lines, or an image.
+//! `read`: reads a file, with numbered lines, or an image.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use crate::native::tool::{
 
 const DEFAULT_LINES: usize = 2000;
 const MAX_LINE_CHARS: usize = 2000;
-/// Of what the model gets; half a file leads models astray, so this is more than others get.
+/// Limit on the text for the model: half a file leads models astray, so it is higher than
+/// elsewhere.
 const MAX_CHARS: usize = 50_000;
-/// What the usual endpoints take.
+/// Largest image that the usual endpoints take.
 const MAX_IMAGE_BYTES: u64 = 5 << 20;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! What the tools that look for things share: where they look, and patterns of names.
+//! Shared by the tools that search: the directory to search, and patterns of names.
 
 use globset::{GlobBuilder, GlobMatcher};
 use roots::{Kind as FileKind, Place};

@@ -1,4 +1,4 @@
-//! `write`: a whole file.
+//! `write`: writes a whole file.
 
 use std::sync::Arc;
 

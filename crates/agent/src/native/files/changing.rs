@@ -9,15 +9,15 @@ use super::{Files, Text, Turn};
 use crate::native::lock;
 use crate::native::tool_call::ToolError;
 
-/// What is to become of one file.
+/// A change of one file.
 #[derive(Debug, Clone)]
 pub(in crate::native) struct Change {
     pub place: Place,
-    /// What is there now; nothing if there must be nothing.
+    /// The text that is there now; none if there must be no file.
     pub old: Option<Text>,
-    /// What is to be there; nothing if it is to be removed.
+    /// The text that is to be there; none if the file is to be removed.
     pub new: Option<Text>,
-    /// The mode that a file has which is made in place of another, or again.
+    /// The mode for a file that is moved, or made again.
     pub mode: Option<u32>,
     /// It is one half of a move.
     pub is_moved: bool,
@@ -28,7 +28,7 @@ impl Change {
         Self { place, old, new, mode: None, is_moved: false }
     }
 
-    /// As rules have it.
+    /// The kinds of access that this is, for rules.
     fn deeds(&self) -> Vec<ToolKind> {
         let own = if self.new.is_some() { ToolKind::Edit } else { ToolKind::Delete };
         let moved = self.is_moved.then_some(ToolKind::Move);

@@ -1,4 +1,4 @@
-//! What a change looks like to a person.
+//! Diffs of changes, for people.
 
 use crate::native::tool_call::Content;
 use std::path::Path;

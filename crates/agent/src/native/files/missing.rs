@@ -9,9 +9,9 @@ use roots::{Kind, Place, Roots};
 use roots::walk::{Bounds, Stop, walk};
 
 const MAX_NAMES: usize = 3;
-/// Of the directory that is looked into.
+/// Entries looked at in the directory of the file.
 const MAX_ENTRIES: usize = 5_000;
-/// Of the whole root, for a file with that name elsewhere.
+/// Entries looked at in the whole root, for a file with that name elsewhere.
 const MAX_WALKED: usize = 20_000;
 const WITHIN: Duration = Duration::from_secs(2);
 /// How much alike two names must be, between 0 and 1: half of a name may differ, so that a longer or

@@ -15,7 +15,7 @@ pub(in crate::native) fn is_protected(place: &Place) -> bool {
 }
 
 impl Files {
-    /// What changing these takes.
+    /// The permission that changing these files takes.
     pub(in crate::native) fn need_to_change(&self, places: &[&Place]) -> Need {
         let mut special: Vec<_> = places
             .iter()

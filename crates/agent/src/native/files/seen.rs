@@ -1,4 +1,4 @@
-//! Which files a model has seen, and as what.
+//! The files that a model has seen, with a digest of what it saw.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

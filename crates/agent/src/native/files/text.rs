@@ -10,13 +10,13 @@ const SNIFFED_BYTES: usize = 8192;
 
 pub(in crate::native) type Digest = [u8; 32];
 
-/// As it is in the file.
+/// Text as it is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::native) struct Text {
     raw: String,
 }
 
-/// What a file does that its lines do not show.
+/// The habits of a file, which its lines do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::native) struct Habits {
     has_bom: bool,
@@ -33,8 +33,8 @@ impl Text {
         &self.raw
     }
 
-    /// Of what a person would call the text: editors may hand it over with other line ends, and
-    /// without the mark or the last newline.
+    /// A digest of what a person would call the text: editors may hand it over with other line
+    /// ends, and without the mark or the last newline.
     pub(in crate::native) fn digest(&self) -> Digest {
         let plain = self.raw.strip_prefix(BOM).unwrap_or(&self.raw).replace("\r\n", "\n");
         Sha256::digest(plain.strip_suffix('\n').unwrap_or(&plain)).into()
@@ -49,7 +49,7 @@ impl Text {
         Habits { has_bom: self.raw.starts_with(BOM), is_crlf }
     }
 
-    /// Without the habits: what a model sees.
+    /// The text without the habits, as a model sees it.
     pub(in crate::native) fn plain(&self) -> String {
         let habits = self.habits();
         let text = self.raw.strip_prefix(BOM).unwrap_or(&self.raw);
@@ -59,7 +59,7 @@ impl Text {
         }
     }
 
-    /// `plain`, in the way of this file.
+    /// `plain` with the habits of this file.
     pub(in crate::native) fn in_the_way_of(&self, plain: &str) -> Self {
         let habits = self.habits();
         let plain = plain.strip_prefix(BOM).unwrap_or(plain);

@@ -19,7 +19,8 @@ pub(super) fn is_one(patch: &str) -> bool {
     patch.lines().any(|line| starts.iter().any(|start| line.trim().starts_with(start)))
 }
 
-/// What stands around the patch, such as a fence, does not count. The last line may be missing.
+/// Reads the steps. Text around the patch, such as a fence, does not count. The last line may be
+/// missing.
 pub(super) fn read(patch: &str) -> Result<Vec<Step<'_>>, String> {
     let mut lines = patch.lines().peekable();
     let is_head = |line: &&str| [ADD, DELETE, UPDATE].iter().any(|head| line.starts_with(head));

@@ -5,10 +5,10 @@
 
 use crate::native::file_tools::edit::{same_but_ends, same_but_indent};
 
-/// A change with what stands around it.
+/// A change with the lines around it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk<'a> {
-    /// Lines above it, each below the one before.
+    /// Lines above the change that locate it, each below the one before.
     pub heads: Vec<&'a str>,
     pub lines: Vec<Line<'a>>,
     pub is_at_end: bool,

@@ -53,7 +53,7 @@ fn is_in_hunk<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     rest.next().is_some_and(|line| line.starts_with([' ', '-', '+']) && !line.starts_with("--- "))
 }
 
-/// Where a hunk begins in both files, and what stands behind.
+/// The lines at which a hunk begins in both files, and the text behind them.
 fn starts(line: &str) -> Option<(usize, usize, &str)> {
     let (ranges, rest) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

@@ -57,7 +57,7 @@ pub(super) fn replace(
     }
 }
 
-/// A second try, line by line.
+/// A second try, which compares line by line.
 fn nearly(whole: &str, old: &str, new: &str) -> Result<Replaced, String> {
     let block = Block::of(old);
     for (how, alike) in [

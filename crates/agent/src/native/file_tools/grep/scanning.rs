@@ -1,6 +1,6 @@
-//! Goes through files and writes down what matches.
+//! Searches files and collects what matches.
 //!
-//! Always true: what is written down is bounded in matches, characters and time; the work ends
+//! Always true: what is collected is bounded in matches, characters and time; the work ends
 //! soon after nobody waits for it, also in the middle of a large file.
 
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ use roots::walk::{Bounds, End, Stop, walk};
 const MAX_CHARS: usize = 30_000;
 const MAX_LINE_CHARS: usize = 500;
 const MAX_LOCATIONS: usize = 100;
-/// What is held of one file: its longest line, or all of it for matches over several lines.
+/// Memory for one file: its longest line, or all of it for matches over several lines.
 const MAX_HELD_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -55,7 +55,7 @@ pub(super) struct Plan {
 pub(super) struct Report {
     pub text: String,
     pub locations: Vec<Location>,
-    /// All files of which something is told.
+    /// All files with something in the text.
     pub files: Vec<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn scan(
         false => walk(roots, place, Bounds::default(), stop, &mut |found| {
             let is_wanted = plan.glob.as_ref().is_none_or(|glob| glob.is_match(found.path));
             if found.kind == Kind::File && is_wanted {
-                // What cannot be opened has nothing to say.
+                // A file that cannot be opened is passed over.
                 if let Ok(file) = found.folder.open(found.name) {
                     let at = place.below(found.path);
                     notes.search(&mut searcher, file, &at, &name(&at));
@@ -121,7 +121,7 @@ fn searcher(plan: &Plan) -> Searcher {
         .build()
 }
 
-/// What was found so far.
+/// A search, with its results so far.
 struct Notes<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
@@ -207,7 +207,7 @@ impl OneFile<'_, '_> {
         }
     }
 
-    /// Where to begin a long line, so that the match is in sight.
+    /// The offset at which a long line begins to be shown, so that the match is in sight.
     fn first_shown(&self, text: &str) -> usize {
         if text.len() <= MAX_LINE_CHARS {
             return 0;
