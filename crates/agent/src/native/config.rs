@@ -69,7 +69,7 @@ const LEAST_WINDOW: u64 = 256;
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 impl Config {
-    /// Checks what can be checked without resolving anything.
+    /// Checks ranges, prices and the sandbox, for which nothing has to be resolved.
     fn check(&self) -> Result<(), ConfigError> {
         let range = |place: String, value: Option<u64>, least: u64, most: u64| match value {
             Some(value) if !(least..=most).contains(&value) => {

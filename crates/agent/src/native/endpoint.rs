@@ -81,7 +81,8 @@ pub struct Waits {
     pub retry_first: Duration,
 }
 
-/// First byte of a model on this machine: it may have to be loaded, and reads a long prompt slowly.
+/// Wait for the first byte on this machine: a model may have to be loaded from disk, and reads a
+/// long prompt slowly.
 const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
 
 impl Waits {

@@ -17,9 +17,9 @@ use super::tool_call::{Kind, Need};
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
 const REJECT: &str = "reject";
-/// Keys that no mode and no *always* for something wider covers.
+/// Beginning of keys that no mode and no *always* for something wider covers.
 const PROTECTED: &str = "edit:protected:";
-/// What a person allowed for good in one session; more is asked about again.
+/// Most keys that a person allowed for good in one session; others are asked about again.
 const MAX_ALWAYS: usize = 1000;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Gate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     Run,
-    /// For the model.
+    /// The reason, for the model.
     Refused(String),
     /// The turn is being cancelled.
     Cancelled,
@@ -100,7 +100,7 @@ impl Gate {
     }
 }
 
-/// What nobody is asked about may be denied all the same. Files and commands are asked about
+/// Asks the client whether a rule denies what needs no question. Files and commands are asked about
 /// where they are touched, by name.
 async fn unless_denied(verdict: Verdict, kind: Kind, client: &Client) -> Verdict {
     let is_asked_later = matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute);
@@ -116,8 +116,8 @@ async fn unless_denied(verdict: Verdict, kind: Kind, client: &Client) -> Verdict
     }
 }
 
-/// What *always* means is said in words: it differs from call to call. In protected places
-/// every change is a question of its own.
+/// The options of a question. What *always* means is said in words: it differs from call to call.
+/// In protected places every change is a question of its own.
 fn options(key: &str) -> Value {
     let once = json!({ "optionId": ONCE, "name": "Allow once", "kind": "allow_once" });
     let reject = json!({ "optionId": REJECT, "name": "Reject", "kind": "reject_once" });

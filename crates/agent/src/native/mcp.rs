@@ -34,15 +34,15 @@ pub use self::spec::{
     McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, from_acp,
 };
 
-/// Servers that are fetched before their first start take a while.
+/// Time for a start: servers that are downloaded before their first start take a while.
 const START_WITHIN: Duration = Duration::from_secs(30);
-/// Browsers and builds are behind some tools.
+/// Time for a call: browsers and builds are behind some tools.
 const CALL_WITHIN: Duration = Duration::from_mins(5);
 
-/// What the servers of a session share.
+/// Settings that the servers of a session share.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where servers that are commands run.
+    /// Working directory of servers that are commands.
     pub cwd: PathBuf,
     pub keeper: Keeper,
     /// Whether commands that a client names are run. A client that can start us can start them,
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// Something about a server that people should know.
+/// A problem with a server, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     pub server: String,
@@ -142,7 +142,7 @@ impl Servers {
         tools
     }
 
-    /// What is wrong now, and with whom.
+    /// The problems that there are now.
     pub fn troubles(&self) -> Vec<Trouble> {
         let of_servers = self.all.iter().filter_map(|server| {
             let message = server.trouble()?;

@@ -15,13 +15,13 @@ use super::provider::{Failure, Provider};
 use super::providers::{Offer, Providers};
 use super::{endpoint, lock, options};
 
-/// A list that takes longer is done without: models can still be named.
+/// Time for lists of models. One that takes longer is done without: models can still be named.
 const LIST_WITHIN: Duration = Duration::from_secs(3);
-/// Where nobody knows better. Endpoints on this machine are often run with a small one.
+/// Window in tokens, where nobody knows better. Endpoints on this machine often have a small one.
 const USUAL_WINDOW: u64 = 128_000;
 const USUAL_WINDOW_HERE: u64 = 32_768;
 
-/// The model of a session while nothing is known.
+/// The id of the model of a session while nothing is known.
 const NONE: &str = "none";
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Models {
     looking: tokio::sync::Mutex<()>,
 }
 
-/// What was found.
+/// The endpoints and models that were found.
 #[derive(Debug)]
 pub struct Ready {
     pub providers: Providers,
@@ -49,7 +49,7 @@ pub struct Ready {
 /// Whether a model has tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolUse {
-    /// It is to have them, as far as that was configured.
+    /// It is to have tools, as far as that was configured.
     pub is_wanted: bool,
     /// Its endpoint said that it takes none.
     pub is_refused: bool,
@@ -68,8 +68,7 @@ pub struct Chosen {
 }
 
 impl Ready {
-    /// The model that an id stands for, also one that was chosen when there was nothing to
-    /// choose from.
+    /// The model that an id stands for, also an id from when there was nothing to choose from.
     fn meant<'a>(&self, id: &'a str) -> Cow<'a, str> {
         match id {
             NONE => self.providers.default_id(&self.offers).into(),
@@ -89,19 +88,19 @@ impl Models {
         }
     }
 
-    /// There are none, because what was configured cannot be understood: whoever asks for one is
-    /// told so.
+    /// No models, because the configuration cannot be understood: whoever asks for one gets the
+    /// failure.
     pub fn none_because(failure: Failure) -> Self {
         Self { setup: Err(failure), ..Self::new(Setup::default(), Vec::new()) }
     }
 
-    /// Says what to do in the words of whoever runs the agent.
+    /// Sets the advice for errors, which depends on who runs the agent.
     #[must_use]
     pub fn advising(self, advice: Advice) -> Self {
         Self { advice, ..self }
     }
 
-    /// What there is; looks for it if nobody has.
+    /// The endpoints and models; looks for them if nobody has.
     pub async fn ready(&self) -> Result<Arc<Ready>, Failure> {
         if let Some(ready) = self.known() {
             return Ok(ready);
@@ -156,14 +155,14 @@ impl Models {
         }
     }
 
-    /// Somebody says that the model takes tools after all.
+    /// Forgets that the model refused tools, when somebody switches them on again.
     pub fn try_tools_again(&self, id: &str) {
         let Some(ready) = self.known() else { return };
         let (provider, model) = ready.providers.find(&ready.meant(id));
         provider.try_tools_again(&model);
     }
 
-    /// What a session can choose from; nothing if nothing is known.
+    /// The models that a session can choose from; none if nothing is known.
     pub async fn offers(&self) -> Vec<options::Offer> {
         let Ok(ready) = self.ready().await else { return Vec::new() };
         let offer = |offer: &Offer| options::Offer {

@@ -1,4 +1,4 @@
-//! What can be chosen for a session: model, mode, how hard to think, and which tools there are.
+//! The options of a session: model, mode, how hard to think, and which tools there are.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use wire::RpcError;
 use super::lenient;
 use super::settings::context_tools::Switch;
 
-/// What the agent may do without asking.
+/// Permission modes: what the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
@@ -42,7 +42,7 @@ impl Mode {
     }
 }
 
-/// How hard a model is to think; what is not chosen is left to the endpoint.
+/// Reasoning efforts of a model; one that is not chosen is left to the endpoint.
 const EFFORTS: [(&str, &str); 5] = [
     (DEFAULT_EFFORT, "Default"),
     ("minimal", "Minimal"),
@@ -54,19 +54,19 @@ const DEFAULT_EFFORT: &str = "default";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Options {
-    /// As the model is offered.
+    /// The model's id, as it is offered.
     pub model: String,
     pub mode: Mode,
     pub effort: Option<String>,
     /// Whether there are tools; where nobody chose, as configured.
     #[serde(default)]
     pub tools: Option<bool>,
-    /// The same of the tools for the agent's own context.
+    /// The same for the tools for the agent's own context.
     #[serde(default)]
     pub context_tools: Option<bool>,
 }
 
-/// What holds for a session that has not chosen.
+/// Defaults for a session that has not chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Configured {
     pub tools: bool,
@@ -81,7 +81,7 @@ pub struct Offer {
 }
 
 impl Options {
-    /// Chooses one thing; says whether it was another before.
+    /// Sets one option; says whether it was another before.
     pub(super) fn set(
         &mut self,
         id: &str,
@@ -177,12 +177,12 @@ pub fn modes() -> Vec<Value> {
     all.into()
 }
 
-/// How hard any model can be told to think.
+/// The reasoning efforts that any model can be given.
 pub fn efforts() -> Vec<&'static str> {
     EFFORTS.iter().map(|(id, _)| *id).collect()
 }
 
-/// A model that no endpoint lists may still be there: names of deployments, aliases.
+/// The id for a chosen model. One that no endpoint lists may still be there: deployments, aliases.
 fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
     if let Some(offer) = meant(value, offers) {
         return Ok(offer.id.clone());
@@ -227,10 +227,10 @@ fn of_model(offer: &Offer) -> Option<(&str, &str)> {
     offer.id.split_once('/')
 }
 
-/// Which of two a switch is on.
+/// Values of an option that is on or off.
 const ON: &str = "on";
 const OFF: &str = "off";
-/// Those that the configuration names.
+/// The value for those that the configuration names.
 const SOME: &str = "some";
 
 fn switched(id: &str, value: &str) -> Result<bool, RpcError> {
@@ -238,7 +238,7 @@ fn switched(id: &str, value: &str) -> Result<bool, RpcError> {
     lenient::is_on(value).ok_or_else(unknown)
 }
 
-/// No category of ACP's is about tools.
+/// An option that is on or off; without a category, because none of ACP's is about tools.
 fn switch(id: &str, name: &str, about: &str, current: &str) -> Value {
     json!({
         "id": id, "name": name, "description": about, "type": "select", "currentValue": current,

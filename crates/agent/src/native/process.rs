@@ -28,7 +28,7 @@ use super::session::Session;
 use super::settings::{Limits, Settings};
 use super::slash;
 
-/// As hosts of agents allow.
+/// Limits of the connection, as hosts of agents set them.
 const CONNECTION: ConnectionLimits = ConnectionLimits {
     max_line_bytes: 64 << 20,
     max_values: wire::limits::WORKER_VALUES,
@@ -40,18 +40,18 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// More sessions at once are refused.
 const MAX_SESSIONS: usize = 1000;
 
-/// Everything that the agent needs to know before anybody speaks.
+/// Everything that the agent needs before the first request.
 pub struct Setup {
     pub version: &'static str,
     pub log: Arc<dyn EventLog>,
     pub models: Arc<Models>,
     pub tools: Settings,
     pub limits: Limits,
-    /// In the place of the agent's own words.
+    /// Replaces the agent's own base prompt.
     pub system_prompt: Option<String>,
     /// The user's own instructions for all projects.
     pub user_instructions: Option<std::path::PathBuf>,
-    /// Servers of every session.
+    /// MCP servers of every session.
     pub mcp: Vec<super::mcp::ServerSpec>,
 }
 
@@ -119,8 +119,8 @@ impl Process {
                 // What may take long must not hold up what cancels it; the rest stays in order.
                 match message.method() {
                     "session/prompt" => {
-                        // Begun before the next message is heard: a cancel right behind a
-                        // prompt is meant for it.
+                        // Begun before the next message is handled: a cancel right behind a prompt
+                        // is meant for it.
                         let begun = self.begin(&message);
                         tasks
                             .spawn(task::boxed(async move { process.go_on(message, begun).await }));
@@ -146,7 +146,7 @@ impl Process {
         let outcome = self.outcome(&message).await;
         let mut opened = outcome.as_ref().ok().and_then(|answer| self.opened(&message, answer));
         if message.method() == "session/load" {
-            // After the answer to it nothing more may come of what is replayed.
+            // All that belongs to the replay comes before the answer.
             self.tell_commands(opened.take()).await;
         }
         let outcome = outcome.map(|value| Json::of(&value));
@@ -169,7 +169,7 @@ impl Process {
         let _ = self.connection.respond(&id, outcome.map(|value| Json::of(&value))).await;
     }
 
-    /// To a client that knows the session by now.
+    /// Announces the slash commands, to a client that knows the session by now.
     async fn tell_commands(&self, opened: Option<Arc<Session>>) {
         let Some(session) = opened else { return };
         let commands = slash::available(&session);

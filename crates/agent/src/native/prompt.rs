@@ -1,4 +1,4 @@
-//! A prompt and its answer: the turn that a session runs for it, from the first word to the last.
+//! A prompt and its answer: the turn that a session runs for it, from beginning to end.
 //!
 //! Here a session, its slash commands, the tools of its turn and the turn come together.
 
@@ -23,7 +23,7 @@ use super::turn::{Stop, Turn};
 use super::{content, context, context_tools, lock, task};
 use main_talk::MainTalk;
 
-/// A first prompt does not wait longer for servers; their tools come with the next request.
+/// Time that a first prompt waits for MCP servers; later their tools come with the next request.
 const SERVERS_WITHIN: Duration = Duration::from_secs(15);
 
 /// A turn that has begun and waits to be run.
@@ -68,7 +68,7 @@ impl Session {
             Ok((stop, usage)) => Ok(answer(stop, usage)),
             Err(TurnError::Model(failure)) => {
                 tracing::error!(category = failure.category.as_str(), error = %failure, "a turn failed");
-                // The user reads it where the answer would have been.
+                // The user reads the error where the answer would have been.
                 self.say(&failure.message).await;
                 let message = failure.message.clone();
                 if let Err(error) = self.journal.add(Item::Failed { message }).await {
@@ -129,7 +129,7 @@ impl Session {
         Ok((stop, talk.usage))
     }
 
-    /// The first words name the session, until somebody names it better.
+    /// Titles the session with the first words of a prompt, until somebody names it better.
     async fn give_title(&self, text: &str) -> Result<(), TurnError> {
         const LONGEST: usize = 80;
         // Clients that have instructions of their own put them before the request.
@@ -147,7 +147,7 @@ impl Session {
         Ok(())
     }
 
-    /// Nobody chose an endpoint that was merely found: the user hears of it, once.
+    /// Tells the user once about an endpoint or model that was merely found and that nobody chose.
     async fn say_what_was_found(&self) {
         if self.told.endpoint.swap(true, Ordering::Relaxed) {
             return;

@@ -3,8 +3,8 @@
 //! | part | owns |
 //! |---|---|
 //! | [`client`] | connections: proxies, TLS, addresses, headers |
-//! | [`body`] | what is said, in the endpoint's words |
-//! | [`quirks`] | what an endpoint turned out not to take |
+//! | [`body`] | requests in the endpoint's format |
+//! | [`quirks`] | parameters that an endpoint turned out not to take |
 //! | [`answer`] | one answer from its request to its end, with repetitions |
 //! | [`reader`] | bytes to chunks |
 //! | [`chunk`], [`slots`] | chunks to [`Delta`](super::chat::Delta)s |
@@ -38,7 +38,7 @@ use super::cost::Price;
 use super::endpoint::{Endpoint, Kind};
 use super::lock;
 
-/// Models of which it is remembered what they do not take, and whether they see.
+/// Models whose quirks, image support and prices are remembered.
 const MAX_REMEMBERED: usize = 4096;
 
 /// One endpoint, with its key. Cheap to clone.
@@ -73,7 +73,7 @@ pub struct Model {
     pub images: Option<bool>,
     /// Whether it is for conversations, where the endpoint tells.
     pub chats: Option<bool>,
-    /// Where the endpoint tells.
+    /// Its price, where the endpoint tells.
     pub price: Option<Price>,
 }
 
@@ -127,7 +127,7 @@ impl Provider {
         Ok(models)
     }
 
-    /// Those that it was configured with.
+    /// The models that it was configured with.
     pub fn own_models(&self) -> Vec<Model> {
         let endpoint = self.endpoint();
         let deployment = endpoint.deployment.as_ref().filter(|_| endpoint.kind == Kind::Azure);
@@ -163,7 +163,7 @@ impl Provider {
         self.quirks(model).no_tools
     }
 
-    /// Forgets that it did.
+    /// Forgets that the endpoint refused tools with a model.
     pub fn try_tools_again(&self, model: &str) {
         let quirks = self.quirks(model);
         if quirks.no_tools {
@@ -183,7 +183,7 @@ impl Provider {
         client::models_url(self.endpoint()).is_some()
     }
 
-    /// Whether it is there and takes the key, also where it cannot say what it serves.
+    /// Checks that the endpoint answers and takes the key, also where it cannot list its models.
     pub async fn answers(&self) -> Result<(), Failure> {
         listing::knock(self).await
     }

@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 use super::config::Setup;
 use super::provider::{Failure, Model, Provider};
 
-/// What is asked for where an endpoint neither lists a model nor was given one.
+/// The model that is asked where an endpoint neither lists one nor was given one.
 const LAST_RESORT: &str = "gpt-4o";
 
-/// Cheap to clone. Never empty.
+/// All endpoints of one agent. Cheap to clone. Never empty.
 #[derive(Debug, Clone)]
 pub struct Providers {
     all: Vec<Provider>,
@@ -45,7 +45,7 @@ impl Providers {
         &self.default
     }
 
-    /// What a provider's model is called.
+    /// The id of a provider's model.
     pub fn show(&self, provider: &str, model: &str) -> String {
         match self.all.len() {
             0 | 1 => model.to_owned(),
@@ -53,7 +53,7 @@ impl Providers {
         }
     }
 
-    /// Whose model that is, and what its provider calls it. A name that belongs to nobody is
+    /// The provider of a model, and what it calls the model. A name that belongs to nobody is
     /// one of the default provider: not all endpoints list what they have.
     pub fn find(&self, id: &str) -> (&Provider, String) {
         if self.all.len() > 1
@@ -96,7 +96,7 @@ impl Providers {
         self.show(provider.name(), model.unwrap_or(LAST_RESORT))
     }
 
-    /// Which model is used, where nobody named one.
+    /// One line about the model that is used, where nobody named one.
     pub fn says_default(&self, offers: &[Offer]) -> Option<String> {
         let provider = self.unnamed()?;
         let id = self.default_id(offers);

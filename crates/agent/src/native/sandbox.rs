@@ -1,9 +1,9 @@
-//! Holding commands in: what they may change, and whether they reach a network.
+//! The sandbox for commands: what they may change, and whether they reach a network.
 //!
-//! In: an argv, where it runs, and the session's roots. Out: the argv of something that runs it
-//! held in. The system can be read and not changed, the roots and a private directory for
-//! temporary files can be written, but for the places in a root that make other programs run
-//! things ([`places`]); there is no network unless it was asked for.
+//! In: an argv, where it runs, and the session's roots. Out: the argv of something that runs it in
+//! the sandbox. The system can be read and not changed, the roots and a private directory for
+//! temporary files can be written, but for the places in a root that make other programs run things
+//! ([`places`]); there is no network unless it was asked for.
 //!
 //! Two things can enforce it. *Bubblewrap*, where it is installed and works: a view of the file
 //! system of its own. Otherwise *Landlock* and seccomp, which this binary puts on itself before
@@ -48,8 +48,8 @@ pub enum Mode {
     Workspace { network: bool },
 }
 
-/// A mode, and what this machine has to enforce it. A clone is the same sandbox, with the same
-/// private directory.
+/// A sandbox mode, and what this machine has to enforce it. A clone is the same sandbox, with the
+/// same private directory.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     mode: Mode,
@@ -80,12 +80,12 @@ pub enum Refused {
     NotPrepared(String),
 }
 
-/// A command line that is held in. What it needs stays until this is dropped.
+/// A command line in its sandbox, whose files and directories stay until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) argv: Vec<OsString>,
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// For the model, which would look for the reason elsewhere.
+    /// The restrictions, for the model, which would look for the reason of an error elsewhere.
     pub(crate) told: Option<String>,
     _stays: Option<(Standing, Arc<TempDir>)>,
 }
@@ -115,7 +115,7 @@ impl Sandbox {
         Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: Forbidden::default() }
     }
 
-    /// Commands do not see these directories: who can speak to our daemon can have it run
+    /// Hides these directories from commands: whoever can speak to our daemon can have it run
     /// anything.
     #[must_use]
     pub fn hiding(mut self, directories: &Forbidden) -> Self {
@@ -123,7 +123,7 @@ impl Sandbox {
         self
     }
 
-    /// The same for another session, with a private directory of its own.
+    /// The same sandbox for another session, with a private directory of its own.
     #[must_use]
     pub fn for_session(&self) -> Self {
         Self { tmp: Arc::default(), ..self.clone() }
@@ -144,7 +144,7 @@ impl Sandbox {
         }
     }
 
-    /// The command line that runs `argv` held in; `argv` itself where no sandbox is asked for.
+    /// The command line that runs `argv` in the sandbox; `argv` itself where none is asked for.
     /// `launcher` is the executable that calls [`launcher_main`] for [`LAUNCHER_VERB`].
     pub(crate) fn hold(
         &self,

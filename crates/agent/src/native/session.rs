@@ -1,4 +1,4 @@
-//! One session: its journal, its choices, its tools, and what its user has heard.
+//! One session: its journal, its options, its tools, and the notices that its user has had.
 
 pub(super) mod bill;
 
@@ -31,7 +31,7 @@ pub(super) struct Session {
     pub gate: Gate,
     pub models: Arc<Models>,
     pub servers: Servers,
-    /// Servers that could not even be started.
+    /// MCP servers that could not even be started.
     pub refused_servers: Vec<Trouble>,
     /// Its own tools, those of servers aside.
     pub tools: Vec<Arc<Tool>>,
@@ -51,13 +51,13 @@ pub(super) struct RunningTurn {
     pub alone: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What the user has heard, and is not told again.
+/// Notices that the user has had, and does not get again.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub endpoint: AtomicBool,
-    /// Which servers do not answer.
+    /// Names of servers that do not answer.
     pub troubles: Mutex<HashSet<String>>,
-    /// Which models get no tools.
+    /// Models that get no tools.
     pub without_tools: Mutex<HashSet<String>>,
 }
 
@@ -103,7 +103,7 @@ impl Session {
         ToolUse { is_wanted: options.tools.unwrap_or(known.is_wanted), ..known }
     }
 
-    /// The model, if it should have tools, gets none, and the user has not heard of that.
+    /// The model, if it should have tools, gets none, and the user was not told of that.
     pub(super) fn first_without_tools(&self) -> Option<String> {
         let model = self.options().model;
         let ToolUse { is_wanted, is_refused } = self.tool_use();
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// How many tokens are too many to go on without making room.
+    /// The number of tokens from which on room has to be made.
     pub(super) async fn nearly_full(&self) -> Result<u64, Failure> {
         let window = u128::from(self.chosen().await?.context);
         let full = window * u128::from(self.limits.compact_at_percent) / 100;
@@ -168,18 +168,18 @@ impl Session {
         }
     }
 
-    /// Tells the client an update without which it would be wrong about the turn.
+    /// Sends an update without which the client would be wrong about the turn.
     pub(super) async fn tell(&self, update: Value) -> Result<(), TurnError> {
         self.client().update(update).await.map_err(|_| TurnError::ClientGone)
     }
 
-    /// Says something that is not the model's.
+    /// Sends a text that is not the model's.
     pub(super) async fn say(&self, text: &str) {
         // A client that is gone does not read it.
         let _ = self.client().say("agent_message_chunk", text).await;
     }
 
-    /// Says something that the user has to know.
+    /// Warns the user: by a notice, or by a text where the client shows none.
     pub(super) async fn warn(&self, title: &str, more: &str) {
         if self.client().can.shows_notices {
             let mut update = json!({
@@ -201,7 +201,7 @@ impl Session {
         // The turn lets go when everything it started has ended.
         let _over = self.running.alone.lock().await;
         self.servers.shut_down().await;
-        // Whoever opens it next must not wait for the last of us to look away.
+        // Whoever opens the session next must not wait until nobody refers to this any more.
         self.journal.release();
     }
 }

@@ -1,4 +1,4 @@
-//! What tools may do and how much, and how far a turn may go.
+//! Settings of tools, and limits of a turn.
 
 pub mod context_tools;
 
@@ -13,23 +13,23 @@ use roots::Forbidden;
 use super::sandbox::Sandbox;
 use context_tools::Switch;
 
-/// What tools may do and how much.
+/// Settings of the tools: what they may do and how much.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub keeper: Keeper,
-    /// What no session touches.
+    /// Paths that no session touches.
     pub forbidden: Forbidden,
     /// The user's own slash commands.
     pub commands_dir: Option<PathBuf>,
     pub commands: CommandSettings,
-    /// What holds commands in; [`Sandbox::off`] unless somebody asked for it.
+    /// The sandbox for commands; [`Sandbox::off`] unless somebody asked for it.
     pub sandbox: Sandbox,
     pub webfetch: FetchSettings,
     pub context: ContextSettings,
 }
 
 impl Settings {
-    /// Everything as it is when nobody says otherwise.
+    /// The settings when nobody says otherwise.
     pub fn new(keeper_exe: PathBuf, keeper_args: Vec<OsString>) -> Self {
         Self {
             keeper: Keeper { exe: keeper_exe, args: keeper_args, cgroups: true },
@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// What keeps the processes that we start, and everything that these start.
+/// How to start the keeper, which ends our processes and everything that these start.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     pub exe: PathBuf,
@@ -68,7 +68,7 @@ pub struct CommandSettings {
     pub timeout: Duration,
     /// The most that a model can ask for.
     pub max_timeout: Duration,
-    /// How much of the output a model is told; the rest is left out in the middle.
+    /// Limit on the output that a model is sent; the rest is left out in the middle.
     pub max_output_bytes: usize,
     /// Variables that hold keys of ours. Commands see neither them nor others with their value.
     pub secrets: BTreeSet<OsString>,
@@ -124,7 +124,7 @@ pub struct ContextSettings {
     pub checks: Vec<String>,
 }
 
-/// How much one turn may do.
+/// Limits of one turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Requests to the model in one turn.

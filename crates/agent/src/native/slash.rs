@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use super::journal::Item;
 use super::session::Session;
 
-/// What a prompt turned out to be.
+/// The outcome of reading a prompt for slash commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slash {
     None,
-    /// It is done, and this is said about it.
+    /// A command that is done, with a message about it.
     Done(String),
     Compact,
-    /// This is the prompt.
+    /// A prompt for the model, made of a command in a file.
     Prompt(String),
 }
 
-/// Name, what it does, what may follow.
+/// The agent's own commands: name, what it does, what may follow.
 const OWN: [(&str, &str, Option<&str>); 4] = [
     ("compact", "put a summary in the place of the conversation so far", None),
     ("clear", "go on without what was said before", None),
@@ -31,14 +31,14 @@ const OWN: [(&str, &str, Option<&str>); 4] = [
 
 const MAX_FILE_BYTES: u64 = 256 << 10;
 const MAX_FILES: usize = 200;
-/// Below the directory of the session.
+/// Directory of a project's commands, below the session's.
 const PROJECT_DIR: &str = ".switchyard/commands";
 
 struct Custom {
     name: String,
     description: String,
     body: String,
-    /// Of one that the project brings along.
+    /// The real path of a command that the project brings along.
     of_project: Option<PathBuf>,
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn read(text: &str, session: &Session) -> Slash {
         "model" => Slash::Done(model(rest, session).await),
         "help" => Slash::Done(help(session)),
         name => match custom(session).into_iter().find(|command| command.name == name) {
-            // It is sent to the model.
+            // The command's text is sent to the model.
             Some(Custom { of_project: Some(path), .. })
                 if !session.workspace.client.may_read(&[&path]).await =>
             {

@@ -26,7 +26,7 @@ use super::turn::{Stop, Talk, Telling, Turn, Voice};
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
      questions. Your last message is all that comes back to it: put everything in it that was \
      asked for, with paths and lines.";
-/// Calls of one task that are shown; the numbers of others go on.
+/// Characters of a sub-agent's latest answer that are shown as progress.
 const PROGRESS_CHARS: usize = 2000;
 
 #[derive(Deserialize)]
@@ -52,20 +52,21 @@ pub(super) fn tool(session: Arc<Session>, cancel: CancellationToken) -> Arc<Tool
             let content = vec![Content::Text(words.clone())];
             Ok(Output { content, ..Output::text(words) })
         };
-        // What it does asks for itself.
+        // The sub-agent's calls ask for permission themselves.
         Ok(Prepared::free(asked.description, work))
     };
     Tool::at_once("task", Kind::Think, description, arguments, prepare)
 }
 
-/// What a sub-agent has: not what works on the session's own conversation, and no further tasks.
+/// The tools of a sub-agent: none that work on the session's own conversation, and no further
+/// tasks.
 pub(super) fn tools(session: &Arc<Session>) -> Vec<Arc<Tool>> {
     let is_on = session.context_tools().has(Name::Verify);
     let verify = is_on.then(|| verify::tool(session.clone()));
     session.tools.iter().cloned().chain(session.servers.tools()).chain(verify).collect()
 }
 
-/// A second conversation, which can be given one thing after another.
+/// A sub-agent: a second conversation, which can be given one thing after another.
 pub(super) struct SubAgent {
     session: Arc<Session>,
     cancel: CancellationToken,
@@ -74,7 +75,7 @@ pub(super) struct SubAgent {
 }
 
 impl SubAgent {
-    /// One that belongs to the call of `context`.
+    /// A sub-agent that belongs to the call of `context`.
     pub(super) fn new(
         session: Arc<Session>,
         cancel: CancellationToken,
@@ -93,7 +94,7 @@ impl SubAgent {
         Self { session, cancel, tools, talk }
     }
 
-    /// Its last words on the matter.
+    /// Works on a prompt; returns the last words of the answer.
     pub(super) async fn work_on(&mut self, prompt: String) -> Result<String, ToolError> {
         push_user(&mut self.talk.messages, vec![Part::text(prompt)]);
         let n_before = self.talk.messages.len();
@@ -114,16 +115,16 @@ impl SubAgent {
 /// The sub-agent's conversation, kept only while it lasts.
 struct Aside {
     session: Arc<Session>,
-    /// Of the call that the task is.
+    /// The context of the call that the task is.
     context: ToolContext,
     messages: Vec<Message>,
-    /// In the answer that is coming.
+    /// The text of the answer that is coming.
     said: String,
     n_answers: u64,
 }
 
 impl Aside {
-    /// The oldest results are what it needs least.
+    /// Leaves out tool results, the oldest first: they are what it needs least.
     fn shorten_to(&mut self, n_tokens: u64) {
         for place in 0..self.messages.len() {
             if context::estimate(&self.messages) <= n_tokens {
@@ -135,7 +136,7 @@ impl Aside {
         }
     }
 
-    /// Of what came after so many messages.
+    /// The last text after so many messages.
     fn last_words(&self, n_before: usize) -> String {
         let words = self.messages.iter().skip(n_before).rev().find_map(|message| match message {
             Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),

@@ -54,19 +54,19 @@ struct Arguments {
     todos: Option<Vec<Entry>>,
 }
 
-/// The list that a call put in place, of the call as clients saw it last.
+/// The list that a call set, from the call as clients saw it last.
 pub(super) fn list_of(shown: &Value) -> Option<Vec<Entry>> {
     let is_one = shown["name"] == "todo" && shown["status"] == "completed";
     let arguments = Arguments::deserialize(&shown["rawInput"]).ok().filter(|_| is_one)?;
     arguments.todos
 }
 
-/// The same as ACP's update.
+/// The same list as an ACP update.
 pub(super) fn plan_of(shown: &Value) -> Option<Value> {
     Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
 }
 
-/// One for each session, whose list begins as it was left.
+/// The tool for one session, whose list begins as it was left.
 pub(super) fn tool(list: List) -> Arc<Tool> {
     let description = "Keeps the list of steps of the current task, which the user sees. Send \
         the whole list each time; without `todos` the list is returned as it is. Use it for \

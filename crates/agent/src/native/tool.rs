@@ -1,4 +1,4 @@
-//! What a tool is, and what its calls may use.
+//! Tools, and the context of their calls.
 //!
 //! A tool is asked twice. First it *prepares* a call: it reads the arguments, looks at what
 //! there is, and says what it would do, with its diff or its command, so that a person can be
@@ -27,11 +27,11 @@ use super::tool_call::put;
 pub use super::tool_call::{Content, Kind, Location, Need, Output, Prepared, Shown, ToolError};
 use arguments::Argument;
 
-/// What a call would do, as soon as it is known. Boxed, so that tools of all kinds have one type, and so
-/// that the compiler does not prove `Send` anew for every tool of everything that a session holds.
+/// The preparation of a call. Boxed, so that tools of all kinds have one type, and so that the
+/// compiler does not prove `Send` anew for every tool of everything that a session holds.
 pub type Preparing = BoxFuture<'static, Result<Prepared, ToolError>>;
 
-/// Something that the agent can do.
+/// A tool of the agent.
 pub struct Tool {
     pub spec: ToolSpec,
     pub kind: Kind,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Tool {
 }
 
 impl Tool {
-    /// One of ours: what a model gives as its `arguments` is read into an `A`.
+    /// A tool of ours: what a model gives as its `arguments` is read into an `A`.
     pub(super) fn new<A, P>(
         name: &'static str,
         kind: Kind,
@@ -70,7 +70,7 @@ impl Tool {
         }))
     }
 
-    /// The same of one that need not wait to know what a call would do.
+    /// A tool that need not wait to know what a call would do.
     pub(super) fn at_once<A: DeserializeOwned>(
         name: &'static str,
         kind: Kind,
@@ -82,7 +82,7 @@ impl Tool {
         Self::new(name, kind, description, arguments, prepare)
     }
 
-    /// One that reads its arguments itself.
+    /// A tool that reads its arguments itself.
     pub(super) fn taking_any(
         spec: ToolSpec,
         kind: Kind,
@@ -101,12 +101,12 @@ impl Tool {
 /// The tools of one turn, by name.
 pub(super) type Toolbox = BTreeMap<String, Arc<Tool>>;
 
-/// Of two with one name the later counts.
+/// Indexes tools by name; of two with one name the later counts.
 pub(super) fn by_name(tools: impl IntoIterator<Item = Arc<Tool>>) -> Toolbox {
     tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect()
 }
 
-/// What a call may use: its session's files and client, and a way to show what it does. Cheap to
+/// The context of a call: its session's files and client, and a way to show what it does. Cheap to
 /// clone; each call has its own.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -116,7 +116,7 @@ pub struct ToolContext {
     pub progress: Progress,
 }
 
-/// What a call that runs has shown last: all that is left of it when it is interrupted.
+/// Content that a running call has shown last: all that is left of it when it is interrupted.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Mutex<Vec<Content>>>);
 
@@ -126,7 +126,7 @@ impl Progress {
     }
 }
 
-/// What all calls of a session share.
+/// The workspace of a session, which all its calls share.
 #[derive(Debug)]
 pub struct Workspace {
     pub cwd: PathBuf,

@@ -40,10 +40,10 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
-/// What people see of a call.
+/// The description of a call for people.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
-    /// Of this call, where the tool has calls of several kinds.
+    /// The kind of this call, where the tool has calls of several kinds.
     pub kind: Option<Kind>,
     pub title: String,
     pub locations: Vec<Location>,
@@ -58,7 +58,7 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// What is in a tool call, as ACP has it.
+/// Content of a tool call, as ACP has it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     Text(String),
@@ -75,7 +75,7 @@ pub enum Content {
     Terminal(String),
 }
 
-/// What has to be true before a call runs.
+/// The permission that a call needs before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
     /// It only looks, and only inside the session's roots.
@@ -85,7 +85,7 @@ pub enum Need {
     Permission { key: String },
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Output {
     /// For the model.
@@ -130,8 +130,8 @@ impl Content {
     }
 }
 
-/// Puts what there is into a tool call as clients know it; what was there before stays where there
-/// is nothing.
+/// Sets content and locations of a tool call as clients know it; empty ones leave what was there
+/// before.
 pub(super) fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
     if !content.is_empty() {
         shown["content"] = content.iter().map(Content::to_acp).collect();
@@ -147,7 +147,7 @@ impl Output {
     }
 }
 
-/// Told to the model, which may try something else.
+/// An error for the model, which may try something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);

@@ -1,7 +1,7 @@
 //! One turn: the model is asked, its tools are run, until it has nothing more to do.
 //!
 //! In: a conversation that ends with somebody's words. Out: everything that the model said and
-//! did, told as it happens, and the reason why it stopped.
+//! did, shown as it happens, and the reason why it stopped.
 //!
 //! Always true: every call of a whole answer has a result before the model is asked again. A
 //! cancelled turn ends with `cancelled`, whatever was going on; what ran is ended.
@@ -40,36 +40,36 @@ impl Stop {
     }
 }
 
-/// What kind of words a model says.
+/// The kind of a model's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice {
     Aloud,
     Thought,
 }
 
-/// What comes of telling somebody something.
+/// The result of an operation on the conversation of a turn.
 pub(super) type Telling<T = ()> = Result<T, TurnError>;
 
-/// Who is talked with, and where what is said is kept.
+/// The conversation of a turn: its messages so far, and where new ones are shown and kept.
 pub(super) trait Talk: Send {
     fn messages(&self) -> Vec<Message>;
 
-    /// The model says something, right now.
+    /// Passes on a piece of the model's text, right now.
     fn say(&mut self, voice: Voice, text: &str) -> impl Future<Output = Telling> + Send;
 
-    /// Something that is no word of the model's: it waits, it tries again.
+    /// Shows a remark that is not the model's: it waits, it tries again.
     fn remark(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
 
-    /// Something that the user has to know, whatever else is left out.
+    /// Warns the user, whatever else is left out.
     fn warn(&mut self, text: &str) -> impl Future<Output = Telling> + Send;
 
-    /// An answer is over; its place. One without a reason to stop was cut off.
+    /// Keeps an answer; returns its number. One without a reason to stop was cut off.
     fn answered(&mut self, said: Assembled) -> impl Future<Output = Telling<u64>> + Send;
 
-    /// A tool call has changed.
+    /// Shows a change of a tool call.
     fn show(&mut self, update: Value) -> impl Future<Output = Telling> + Send;
 
-    /// A call is over.
+    /// Keeps the result of a call.
     fn called(
         &mut self,
         answer: u64,
@@ -78,7 +78,7 @@ pub(super) trait Talk: Send {
         parts: Vec<Part>,
     ) -> impl Future<Output = Telling> + Send;
 
-    /// What clients know the call by.
+    /// The id by which clients know the call.
     fn call_id(&self, answer: u64, index: usize) -> String {
         call_id(answer, index)
     }
@@ -87,11 +87,11 @@ pub(super) trait Talk: Send {
     /// endpoint counted last.
     fn make_room(&mut self, used: u64) -> impl Future<Output = Telling> + Send;
 
-    /// The endpoint says that it is too much. Whether it is less now.
+    /// Shortens the conversation, which the endpoint says is too long; says whether it is shorter now.
     fn was_too_much(&mut self) -> impl Future<Output = Telling<bool>> + Send;
 }
 
-/// Unique in a session, and the same when it is told again.
+/// The id of a call: unique in a session, and the same in a replay.
 pub(super) fn call_id(answer: u64, index: usize) -> String {
     format!("call-{answer}-{index}")
 }
@@ -186,7 +186,7 @@ impl Turn<'_> {
                 Delta::Retrying { attempt, wait, why } => {
                     let wait = wait.as_secs_f64();
                     let why = why.trim_end_matches('.');
-                    // What takes less than half a second is not waited for by anybody.
+                    // A wait of less than half a second is not noticed by anybody.
                     let when = match wait < 0.5 {
                         true => "now".to_owned(),
                         false => format!("in {wait:.0} s"),
@@ -205,8 +205,8 @@ impl Turn<'_> {
             assembly.push(&delta);
         }
         let mut said = assembly.end();
-        // The last of them may lack its end, and the others were meant to go with it; or nobody
-        // offered it any.
+        // The last of them may lack its end, and the others were meant to go with it; or no tools
+        // were offered.
         if said.finish == Some(Finish::Length) || !self.session.has_tools() {
             said.calls.clear();
         }
@@ -215,7 +215,7 @@ impl Turn<'_> {
         Ok(Some(said))
     }
 
-    /// Says once in a session that a model gets none of the tools that it was meant to have.
+    /// Warns once in a session that a model gets none of the tools that it was meant to have.
     async fn tell_of_tools(
         &self,
         talk: &mut impl Talk,
@@ -247,7 +247,7 @@ impl Turn<'_> {
     }
 }
 
-/// Calls that may lack their end are not run, and not told.
+/// Leaves out calls, which may lack their end.
 fn cut_off(assembly: Assembly) -> Assembled {
     Assembled { calls: Vec::new(), finish: None, ..assembly.end() }
 }

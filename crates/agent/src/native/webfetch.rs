@@ -1,4 +1,4 @@
-//! The tool `webfetch`: a page of the web as text.
+//! The tool `webfetch`: fetches a page of the web as text.
 //!
 //! Always true: only http and https; only public addresses unless the settings say otherwise;
 //! nothing is asked of a name server before somebody has allowed it; what is read, and for how

@@ -1,4 +1,4 @@
-//! What the context tools share: access to the conversation by parts, one change at a time.
+//! Access of the context tools to the conversation: by parts, and one change at a time.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From a spec to a server that has answered.
+//! Connects to a server: from its spec to its first answer.
 //!
 //! In: how to reach it. Out: a [`Connection`], or a sentence why there is none. Both lifecycles
 //! of the protocol are spoken: the newer one is tried first, and a server that breaks over the
@@ -30,21 +30,21 @@ use super::sse::EventLink;
 use super::stdio::{self, Reason};
 use crate::native::excerpt;
 
-/// A server has nothing to save that takes longer.
+/// How a server is stopped: it has nothing to save that takes longer.
 const LADDER: StopLadder =
     StopLadder { after_eof: Duration::from_secs(1), after_term: Duration::from_secs(1) };
-/// For goodbyes on the wire: an HTTP session is deleted, what is queued is written.
+/// Time for goodbyes on the wire: an HTTP session is deleted, what is queued is written.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
-/// Between the end of its output and that of the process.
+/// Time between the end of its output and that of the process.
 const EXIT_WITHIN: Duration = Duration::from_secs(2);
-/// Of what a server said on stderr before it ended, in a message for people.
+/// Characters of a server's last words on stderr, in a message for people.
 const SHOWN_CHARS: usize = 300;
 
 /// A server that has answered. Dropping it ends the server.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
-    /// Told when the server says that its tools have changed.
+    /// Notified when the server says that its tools have changed.
     pub(super) changed: Arc<Notify>,
     running: AbortOnDropHandle<Result<QuitReason, JoinError>>,
     worker: Option<WorkerHandle>,
@@ -96,7 +96,7 @@ impl Connection {
         Err(with_last_words(why, &worker))
     }
 
-    /// Waits until it has ended, and says why.
+    /// Waits until the server has ended, and says why.
     pub(super) async fn ended(&mut self) -> String {
         self.stopped().await;
         let told = self.reason.get().cloned();
@@ -113,7 +113,7 @@ impl Connection {
     }
 
     async fn stopped(&mut self) {
-        // What has given its result must not be asked again.
+        // A task that has given its result must not be polled again.
         if !self.running.is_finished() {
             let _ = (&mut self.running).await;
         }
@@ -140,7 +140,7 @@ async fn open_either(
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
     let first = match spec.reach {
-        // Older than the question.
+        // This transport is older than the question for the newer lifecycle.
         Reach::Sse { .. } => ClientLifecycleMode::Initialize,
         Reach::Command { .. } | Reach::Http { .. } => auto,
     };
@@ -231,7 +231,7 @@ fn sentence(error: &ClientInitializeError) -> String {
     excerpt::head(&text, SHOWN_CHARS)
 }
 
-/// What our HTTP client said, below what `rmcp` made of it.
+/// The error of our HTTP client below what `rmcp` made of it.
 fn below<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a reqwest::Error> {
     use rmcp::transport::streamable_http_client::StreamableHttpError as Failure;
     if let Some(Failure::Client(error)) = error.downcast_ref::<Failure<reqwest::Error>>() {

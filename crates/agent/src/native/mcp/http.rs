@@ -31,12 +31,12 @@ const BOTH: &str = "application/json, text/event-stream";
 const SESSION_ID: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// A host that is there accepts at once.
+/// A host that can be reached accepts at once.
 const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 5;
-/// Of the body of a refusal: a sentence, or a page of a proxy.
+/// Bytes read of the body of a refusal: a sentence, or a page of a proxy.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-/// Of that, in a message for people.
+/// Characters of it in a message for people.
 const SHOWN_CHARS: usize = 200;
 
 type Failure = StreamableHttpError<reqwest::Error>;
@@ -56,7 +56,7 @@ pub(super) fn client() -> Result<Client, String> {
     building.build().map_err(|error| format!("no HTTP client can be made: {}", why(&error)))
 }
 
-/// They were checked when the server was named.
+/// The configured headers; they were checked when the server was named.
 pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
     let header = |(name, value): (&String, &String)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, http::sensitive(value)?))
@@ -64,7 +64,7 @@ pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
     headers.0.iter().filter_map(header).collect()
 }
 
-/// With what is below it, and without the URL, which may hold a token.
+/// An error with its causes, and without the URL, which may hold a token.
 pub(super) fn why(error: &reqwest::Error) -> String {
     let what = match error {
         error if error.is_connect() => "cannot connect",
@@ -80,7 +80,7 @@ pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
     value.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted))
 }
 
-/// The requests of `rmcp`'s transport.
+/// Makes the requests of `rmcp`'s transport, with bounded answers.
 #[derive(Debug, Clone)]
 pub(super) struct Bounded(pub(super) Client);
 
@@ -116,7 +116,7 @@ impl StreamableHttpClient for Bounded {
             return Ok(StreamableHttpPostResponse::Sse(events(response), session));
         }
         if !is_request {
-            // An answer to what wants none.
+            // A response to a message that wants none.
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if !has_type(&response, JSON) {

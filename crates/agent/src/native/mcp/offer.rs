@@ -1,4 +1,4 @@
-//! What a server offers: its tools, as far as they can be used.
+//! The tools that a server offers, as far as they can be used.
 //!
 //! In: pages of `tools/list`, read leniently: one bad tool does not cost the others. Out: a
 //! bounded list with schemas that every endpoint takes.
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::native::excerpt;
 
-/// Models get lost in fewer.
+/// Most tools of one server; models get lost in fewer.
 const MAX_TOOLS: usize = 256;
 const MAX_PAGES: usize = 64;
 const MAX_NAME_CHARS: usize = 256;
@@ -29,7 +29,7 @@ pub(super) struct Offer {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) schema: Value,
-    /// So the server says.
+    /// The server's own `readOnlyHint`.
     pub(super) only_reads: bool,
 }
 
@@ -70,7 +70,7 @@ async fn ask_all(peer: &Peer<RoleClient>, within: Duration) -> Result<Vec<Offer>
     Ok(offers)
 }
 
-/// What the typed answer was made from, as far as it is of use to us.
+/// The typed answer as JSON, as far as it is of use to us.
 pub(super) fn value_of(result: &ServerResult) -> Value {
     serde_json::to_value(result).unwrap_or_default()
 }

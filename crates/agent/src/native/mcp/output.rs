@@ -1,4 +1,4 @@
-//! What a call to a server's tool gave, for the model and for people.
+//! The result of a call to a server's tool, for the model and for people.
 //!
 //! In: a result as it came, in any shape. Out: bounded text and pictures, or an error with the
 //! server's own words.
@@ -9,7 +9,7 @@ use super::super::tool::{Content, Output, ToolError};
 use crate::native::chat::Part;
 use crate::native::excerpt;
 
-/// Of all text of one result.
+/// Limit on all text of one result.
 const MAX_CHARS: usize = 30_000;
 /// Of these, from its beginning; the rest is from its end.
 const HEAD_CHARS: usize = 20_000;

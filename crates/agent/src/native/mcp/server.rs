@@ -29,11 +29,11 @@ use crate::native::excerpt;
 /// A server that needs more is broken, and each costs a process.
 const MAX_RESTARTS: usize = 3;
 const RESTARTS_WITHIN: Duration = Duration::from_mins(5);
-/// Between being told of other tools and asking for them: what comes in bursts is asked once.
+/// Pause between a change of the tools and asking for them: changes come in bursts.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
-/// Beside the server's own limits, for what is between us and it.
+/// Added to the server's own limits, for what is between us and it.
 const SLACK: Duration = Duration::from_secs(10);
-/// Of what a server says in an error of the protocol.
+/// Characters of what a server says in an error of the protocol.
 const SHOWN_CHARS: usize = 2000;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Server {
     pub(super) spec: ServerSpec,
     settings: Arc<Settings>,
     state: watch::Sender<State>,
-    /// The newest end that a call wants to be made good.
+    /// The number of the latest end after which a call wants the server to be started again.
     wanted: watch::Sender<u64>,
     is_over: CancellationToken,
 }
@@ -50,7 +50,7 @@ pub(super) struct Server {
 struct State {
     phase: Phase,
     offers: Arc<Vec<Offer>>,
-    /// What people should know.
+    /// The current problem, for people.
     trouble: Option<String>,
 }
 
@@ -58,7 +58,7 @@ struct State {
 enum Phase {
     Starting,
     Up(Peer<RoleClient>),
-    /// Ends are counted, so that a wish for a new start is never taken for a later one's.
+    /// Ended. Ends are counted, so that a request for a new start is never taken for a later one's.
     Down {
         n_ends: u64,
         why: String,
@@ -89,13 +89,13 @@ impl Server {
         self.state.borrow().trouble.clone()
     }
 
-    /// Until it has answered or failed for the first time.
+    /// Waits until the server has answered or failed for the first time.
     pub(super) async fn settled(&self) {
         let mut state = self.state.subscribe();
         let _ = state.wait_for(|state| !matches!(state.phase, Phase::Starting)).await;
     }
 
-    /// The life of the server, until the session is over.
+    /// Runs the server until the session is over.
     pub(super) async fn run(self: Arc<Self>) {
         let is_over = self.is_over.clone();
         let mut starts = VecDeque::new();
@@ -184,13 +184,14 @@ impl Server {
             sleep(REFRESH_PAUSE).await;
             match offer::ask(&peer, self.start_within()).await {
                 Ok(offers) => self.state.send_modify(|state| state.offers = Arc::new(offers)),
-                // Those that were known stay.
+                // The tools that were known stay.
                 Err(why) => tracing::debug!(server = self.spec.name, why, "no new list of tools"),
             }
         }
     }
 
-    /// In the newer protocol a server only tells those that listen.
+    /// Subscribes to changes of the tools: in the newer protocol a server only tells those that
+    /// listen.
     async fn listen(&self, peer: &Peer<RoleClient>) -> Option<Subscription> {
         let info = peer.peer_info()?;
         let tells = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
@@ -269,7 +270,7 @@ impl Server {
                         asked_for = Some(n_ends);
                         self.wanted.send_modify(|wanted| *wanted = n_ends.max(*wanted));
                     }
-                    // Its end is about to be noticed, or its start to succeed.
+                    // The server's end is about to be noticed, or its start to succeed.
                     Phase::Up(_) | Phase::Starting => {}
                 }
                 if state.changed().await.is_err() {

@@ -1,9 +1,9 @@
-//! What of a server's messages is let through to the protocol's machinery.
+//! Filters a server's messages before they reach `rmcp`.
 //!
 //! In: single messages as bytes, and a look at what we send. Out: messages for `rmcp`. Whoever
 //! waits for an answer that cannot be read, or that was too long, gets an error instead of
 //! waiting; notifications that nobody looks at are dropped here, so that a flood of them costs
-//! nothing; a server that asks on and on without reading our answers is left.
+//! nothing; a server that asks on and on without reading our answers is disconnected.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -12,19 +12,19 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// One message, on every transport: screenshots and whole files are in the answers.
+/// Largest message, on every transport: screenshots and whole files are in the answers.
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 20;
-/// Servers ask little: a ping, roots.
+/// Most unanswered requests of a server: servers ask little, a ping or roots.
 const MAX_OPEN_QUESTIONS: usize = 64;
-/// Of a line that is no message, for the log.
+/// Characters of a line that is no message, for the log.
 const SHOWN_CHARS: usize = 200;
 
 #[derive(Debug, Default)]
 pub(super) struct Sieve {
     /// Requests of ours that wait for an answer.
     waiting: Vec<RequestId>,
-    /// The question whether the server speaks the newer protocol; and that it was given up, so
-    /// that a late answer to it must not be taken for that to `initialize`.
+    /// The id of the request that asks whether the server speaks the newer protocol; and whether
+    /// that was given up, so that a late answer to it must not be taken for that to `initialize`.
     probe: Option<RequestId>,
     is_probe_over: bool,
     n_open_questions: usize,
@@ -98,8 +98,8 @@ impl Sieve {
         Verdict::Pass(Box::new(message))
     }
 
-    /// A message was too long and is gone: one of those who wait would wait for it for ever, and
-    /// nobody knows which.
+    /// Fails all requests that wait, because a message was too long and is gone: one of them would
+    /// wait for it for ever, and nobody knows which.
     pub(super) fn fail_all(&mut self, why: &str) -> Vec<ServerJsonRpcMessage> {
         let error = |id| {
             ServerJsonRpcMessage::error(ErrorData::internal_error(why.to_owned(), None), Some(id))

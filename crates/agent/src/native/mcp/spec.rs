@@ -1,5 +1,5 @@
-//! Which MCP servers there are: as a client names them in `session/new`, and as the
-//! configuration does.
+//! The MCP servers of a session: as a client names them in `session/new`, and as the configuration
+//! does.
 //!
 //! In: JSON of somebody else, a table of ours. Out: a checked [`ServerSpec`], or a sentence that
 //! names the server and what is wrong. Values of variables and headers are never shown: they are
@@ -20,7 +20,7 @@ use crate::native::lenient::Wait;
 const MAX_SERVERS: usize = 64;
 /// Names are shown to people and become part of tool names.
 const MAX_NAME_CHARS: usize = 128;
-/// What the protocol itself sets.
+/// Headers that the protocol itself sets.
 const RESERVED_HEADERS: [&str; 4] =
     ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
 
@@ -30,11 +30,11 @@ pub struct ServerSpec {
     pub name: String,
     pub reach: Reach,
     pub origin: Origin,
-    /// What the server says about its tools is believed: those that only read do not ask.
+    /// The server is believed about its tools: those that only read do not ask.
     pub trusted: bool,
-    /// Until it must have answered; the session's settings otherwise.
+    /// Time until it must have answered; the session's settings otherwise.
     pub start_within: Option<Duration>,
-    /// For one call; the session's settings otherwise.
+    /// Time for one call; the session's settings otherwise.
     pub call_within: Option<Duration>,
 }
 
@@ -90,7 +90,7 @@ pub enum SpecError {
     Header { name: String, header: String, why: &'static str },
 }
 
-/// `session/new.mcpServers`. What cannot be used is left out and told.
+/// Reads `session/new.mcpServers`. Servers that cannot be used are left out and reported.
 pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
     let entries = match servers {
         Value::Array(entries) => entries.clone(),
@@ -288,7 +288,7 @@ fn checked_headers(name: &str, headers: Secrets) -> Result<Secrets, SpecError> {
     Ok(headers)
 }
 
-/// What `execve` would refuse, or cut short without a word.
+/// Refuses a command that `execve` would refuse, or cut short without a word.
 fn check_command(name: &str, reach: &Reach) -> Result<(), SpecError> {
     let Reach::Command { program, args, env } = reach else { return Ok(()) };
     let failed = |member, wanted| Err(SpecError::Member { name: name.to_owned(), member, wanted });
@@ -313,7 +313,7 @@ fn strings(list: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// `[{ name, value }]`, or a map.
+/// Reads `[{ name, value }]`, or a map.
 fn pairs(list: &Value) -> Option<Secrets> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),

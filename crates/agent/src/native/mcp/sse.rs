@@ -21,7 +21,7 @@ use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
 use super::spec::Secrets;
 use super::stdio::Reason;
 
-/// A post is only acknowledged; its answer comes by the stream.
+/// Time limit of a post: it is only acknowledged; its answer comes by the stream.
 const POST_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ impl EventLink {
         Ok(link)
     }
 
-    /// Dropping the future loses nothing.
+    /// The next event of the stream. Dropping the future loses nothing.
     async fn next(&mut self) -> Result<Option<sse::Event>, SseFailure> {
         loop {
             if let Some(event) = self.read.pop_front() {

@@ -3,7 +3,7 @@
 //! Always true: its whole tree ends with the connection; it gets a short list of variables
 //! instead of our environment; what it says on stderr goes to the log, what it says on stdout
 //! that is no message is skipped. A server that stops reading, or floods us with what is no
-//! message, is left.
+//! message, is disconnected.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -25,19 +25,19 @@ use super::Settings;
 use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
 use super::spec::Secrets;
 
-/// Without a single message among it, it is not going to come.
+/// Most output without a single message among it, after which the server is given up.
 const MAX_NOISE_BYTES: usize = 4 * MAX_MESSAGE_BYTES;
-/// What the kernel hands over at once from a default pipe.
+/// Bytes that the kernel hands over at once from a default pipe.
 const READ_BYTES: usize = 64 * 1024;
 /// Lines on their way to the server; who sends waits for room.
 const OUTBOX_LINES: usize = 32;
 /// A server that does not read for so long hangs.
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
-/// Of stderr per process; the rest is read and dropped.
+/// Lines of stderr that are logged per process; the rest is read and dropped.
 const MAX_LOGGED_LINES: usize = 1000;
 
-/// What programs need to find their way, and nothing that lets them in anywhere. A server that
-/// needs a key is given it by whoever names the server.
+/// Variables that a server inherits: those that programs need to find their way, and none that lets
+/// them in anywhere. A server that needs a key is given it by whoever names the server.
 const INHERITED: &str = "HOME LOGNAME PATH SHELL TERM USER \
     LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES TZ TMPDIR \
     XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME \
@@ -100,7 +100,7 @@ pub(super) struct Lines {
     made: VecDeque<ServerJsonRpcMessage>,
     n_noise: usize,
     outbox: Option<mpsc::Sender<Vec<u8>>>,
-    /// Cancelled when it has stopped reading.
+    /// Cancelled when the server has stopped reading.
     is_deaf: CancellationToken,
     reason: Reason,
     _writer_ends_with_us: DropGuard,
@@ -141,7 +141,7 @@ async fn write(
         while let Some(line) = lines.recv().await {
             match timeout(WRITE_WITHIN, stdin.write_all(&line)).await {
                 Ok(Ok(())) => {}
-                // It is gone; its stdout tells.
+                // The server is gone; its stdout tells.
                 Ok(Err(_broken_pipe)) => return,
                 Err(_elapsed) => {
                     let _ = reason.set("does not read what it is sent".to_owned());
@@ -218,7 +218,7 @@ impl Transport<RoleClient> for Lines {
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        // The end of its input, once what is queued has been written.
+        // Ends the server's input, once what is queued has been written.
         self.outbox = None;
         Ok(())
     }

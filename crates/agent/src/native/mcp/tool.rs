@@ -17,10 +17,10 @@ use super::output;
 use super::server::Server;
 use crate::native::excerpt;
 
-/// Of the arguments, for people; nobody should allow what was not shown.
+/// Characters of the arguments that people see; nobody should allow what was not shown.
 const SHOWN_CHARS: usize = 100_000;
 
-/// What a server says about itself counts only where somebody trusts it.
+/// A server's tool as one of ours. What the server says about it counts only where it is trusted.
 pub(super) fn tool(name: String, offer: &Offer, server: &Arc<Server>) -> Tool {
     let (called, of) = (offer.name.clone(), Arc::clone(server));
     let only_reads = server.spec.trusted && offer.only_reads;
@@ -68,7 +68,7 @@ fn prepare(
     Ok(Prepared { shown, need, work: Box::pin(work) })
 }
 
-/// What the strictest endpoints take.
+/// Longest name that the strictest endpoints take.
 const MAX_BYTES: usize = 64;
 /// `_` and eight digits.
 const DIGEST_BYTES: usize = 9;
@@ -90,7 +90,7 @@ fn sanitised(text: &str) -> String {
     text.chars().map(|c| if is_fine(c) { c } else { '_' }).collect()
 }
 
-/// FNV-1a: it has to be the same tomorrow, not hard to find.
+/// FNV-1a: it has to be the same tomorrow, and need not be secure.
 fn digest(server: &str, tool: &str) -> u32 {
     let bytes = server.bytes().chain([0]).chain(tool.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

@@ -1,4 +1,4 @@
-//! What each request does.
+//! Handles each request of a client.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::native::lock;
 use crate::native::prompt::Begun;
 use crate::native::session::Session;
 
-/// The only version that there is.
+/// The only version of the protocol that there is.
 const PROTOCOL_VERSION: u16 = 1;
 const PAGE: usize = 50;
 
@@ -64,8 +64,8 @@ impl Process {
     }
 
     fn initialize(&self, params: &Value) -> Answer {
-        // Whatever is asked for, the answer names the one version that there is. Before versions
-        // were numbers they were dates.
+        // Whatever version is asked for, the answer names the only one. Before versions were
+        // numbers they were dates.
         let is_version = match &params["protocolVersion"] {
             Value::String(version) => !version.is_empty(),
             version => version.as_u64().is_some_and(|version| u16::try_from(version).is_ok()),
@@ -144,7 +144,7 @@ impl Process {
     async fn delete(&self, params: &Value) -> Answer {
         let named = text(params, "sessionId")?;
         self.end(named).await;
-        // What is not there is gone already.
+        // A session that is not there is gone already.
         if let Ok(id) = SessionId::parse(named) {
             self.setup.log.delete(id).await.map_err(RpcError::internal)?;
         }

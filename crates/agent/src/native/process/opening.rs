@@ -19,7 +19,7 @@ use crate::native::session::{RunningTurn, Session, Told};
 use crate::native::tool::{Tool, Workspace};
 use crate::native::{commands, file_tools, lock, replay, todo, webfetch};
 
-/// What `session/new` and its like ask for.
+/// The params of `session/new` and its like.
 #[derive(Debug)]
 pub(super) struct Wanted {
     cwd: PathBuf,
@@ -27,12 +27,12 @@ pub(super) struct Wanted {
     mcp: Vec<ServerSpec>,
     refused_servers: Vec<Trouble>,
     system_prompt: Option<String>,
-    /// Options by name, in the order in which they are chosen. Not of the protocol, and what
-    /// some clients say.
+    /// Options by name, in the order in which they are chosen. Not in the protocol, but some
+    /// clients send them.
     choices: Vec<(&'static str, String)>,
 }
 
-/// Where a session comes from.
+/// The past of a session that is opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Past {
     New,
@@ -95,7 +95,7 @@ impl Process {
         }
         let offers = self.setup.models.offers().await;
         let model = self.setup.models.default_id().await;
-        // Before anything is made: what cannot be chosen leaves no session behind.
+        // Checked before anything is made: a wrong choice leaves no session behind.
         let mut options = Options { model, ..Options::default() };
         let has_choices = matches!(past, Past::New) && !wanted.choices.is_empty();
         for (name, value) in wanted.choices.iter().filter(|_| has_choices) {
@@ -147,7 +147,7 @@ impl Process {
         found.ok_or_else(|| RpcError::not_found(format_args!("session {id}")))
     }
 
-    /// Of a session that may be open here.
+    /// The entries and the title of a session, which may be open here.
     async fn entries_of(&self, id: SessionId) -> Result<(Vec<Entry>, Option<String>), RpcError> {
         if let Some(session) = self.session(id.as_str()) {
             let record = self.setup.log.session(id).await.map_err(RpcError::internal)?;
@@ -224,7 +224,7 @@ fn own_tools(entries: &[Entry]) -> Vec<Arc<Tool>> {
     file_tools::all().into_iter().chain([commands::bash_tool(), webfetch::tool(), todo]).collect()
 }
 
-/// Items speak of each other by place, and places differ.
+/// Copies entries: items refer to each other by number, and the numbers differ.
 async fn copy(entries: &[Entry], journal: &Journal) -> Result<(), store::StoreError> {
     let mut places = std::collections::HashMap::new();
     for entry in entries {

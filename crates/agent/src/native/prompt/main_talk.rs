@@ -1,4 +1,4 @@
-//! The session's own conversation: told to its client as it happens, kept in its journal.
+//! The session's own conversation: sent to its client as it happens, kept in its journal.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use store::mint;
 
 pub(super) struct MainTalk<'a> {
     session: &'a Arc<Session>,
-    /// All that this turn cost.
+    /// Tokens and cost of all requests of this turn.
     pub(super) usage: Usage,
     /// About what the descriptions of its tools take in every request.
     pub(super) tools_tokens: u64,
@@ -27,7 +27,7 @@ impl<'a> MainTalk<'a> {
         Self { session, usage: Usage::default(), tools_tokens: 0 }
     }
 
-    /// Puts a summary in the place of everything so far.
+    /// Replaces everything so far by a summary.
     pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
         let id = format!("compaction-{}", mint::call_id());
         self.tell_compaction(&id, "in_progress", None).await?;

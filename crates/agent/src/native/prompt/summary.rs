@@ -1,6 +1,6 @@
-//! A summary of a conversation, by the model that has it.
+//! Summaries of a conversation, by the model that has it.
 //!
-//! Always true: what stands for a whole session is a whole answer. A conversation that is too
+//! Always true: only a whole answer stands for a whole session. A conversation that is too
 //! much for the endpoint is summarised with its long parts cut in the middle.
 
 use futures_util::StreamExt as _;
@@ -17,9 +17,9 @@ const ASK: &str = "Summarise this whole session for yourself, so that you can go
      decided and why; which files were read and changed and how; commands and their results that \
      still count; what is done, what is open, what comes next. Be complete and exact about names, \
      paths and numbers. Answer with the summary alone.";
-/// How much of each part is told, one after the other, until the endpoint takes it.
+/// Characters sent of each part: the limits are tried in this order until the endpoint takes it.
 const CHARS_OF_PART: [usize; 4] = [usize::MAX, 4000, 1000, 200];
-/// A longer one saves nothing.
+/// Longest summary: a longer one saves nothing.
 const MAX_BYTES: usize = 256 << 10;
 const LEFT_OUT: &str = "\n[… left out …]\n";
 
@@ -81,7 +81,7 @@ fn shortened(messages: &[Message], n_chars: usize) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
         match message {
-            // Without it the rest makes no sense, and it does not grow.
+            // Without the system prompt the rest makes no sense, and it does not grow.
             Message::System { .. } => {}
             Message::User { parts } | Message::Tool { parts, .. } => {
                 for part in parts {

@@ -29,7 +29,7 @@ use crate::native::http;
 /// What follows the last token (usage, `[DONE]`) comes at once, if it comes.
 const TAIL_WITHIN: Duration = Duration::from_secs(5);
 const LET_GO_WITHIN: Duration = Duration::from_secs(1);
-/// What is read of a refusal.
+/// Bytes read of the body of a refusal.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 const ERROR_WITHIN: Duration = Duration::from_secs(5);
 
@@ -43,7 +43,7 @@ pub(super) fn begin(provider: Provider, request: Request) -> Answer {
     unfold(way, |mut way| async move { Some((way.next().await?, way)) }).boxed()
 }
 
-/// The way of an answer.
+/// The state machine of one answer.
 struct Way {
     provider: Provider,
     request: Request,
@@ -56,7 +56,7 @@ struct Way {
     waited: Duration,
     /// A piece of the answer was given out.
     has_token: bool,
-    /// In billionths of a US dollar, where it was told ahead of the answer.
+    /// The cost in billionths of a US dollar, where it was reported ahead of the answer.
     told_cost: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ struct Reading {
     /// Whether the transport itself tells the end of the body.
     is_framed: bool,
     is_done: bool,
-    /// The connection has nothing more of it.
+    /// The body has nothing more to read.
     is_over: bool,
     pieces: Vec<Piece>,
 }
@@ -154,7 +154,7 @@ impl Way {
         self.stage = Stage::Wait(wait);
     }
 
-    /// What the endpoint charged is known best to itself; then to whoever looked its prices up.
+    /// Sets the cost: as the endpoint reports it, else from the prices that are known.
     fn price(&self, usage: &mut Usage) {
         let told = usage.nano_usd.or(self.told_cost);
         let price = || self.provider.price(&self.request.model);
@@ -183,7 +183,7 @@ impl Way {
                     let retry = if error.is_builder() { Retry::Never } else { Retry::After(None) };
                     return Err(Trouble { failure, retry });
                 }
-                // Whoever is that slow would only begin anew.
+                // An endpoint that is so slow would only begin anew.
                 Err(_) => {
                     return Err(Failure::silence(endpoint, &self.url, waits.first_byte).into());
                 }
@@ -202,7 +202,7 @@ impl Way {
             let is_about_size = trouble.failure.is_too_much();
             match self.quirks.learn(&body, status.as_u16(), &said) {
                 Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
-                    // Known from now on, and what is said without tools is said by others.
+                    // Known from now on; whoever asked decides what to ask without tools.
                     self.provider.remember(&self.request.model, quirks);
                     self.ready.push_back(Delta::ToolsRefused { why: trouble.failure.message });
                     return Ok(Stage::Over);
@@ -305,7 +305,7 @@ impl Way {
             return Err(Trouble { failure, retry: Retry::After(None) });
         }
         if reading.is_framed {
-            // Nobody said that it is over but the transport, which knows.
+            // Only the transport reports the end, which is reliable.
             tracing::debug!("an answer ended without a reason");
             reading.is_done = true;
             return Ok(());
@@ -333,8 +333,8 @@ impl Reading {
         }
     }
 
-    /// The end of the body comes right behind the last event. Who reads it can use the
-    /// connection again, and nobody should wait for that.
+    /// Reads the end of the body in the background, right behind the last event: the connection can
+    /// be used again after that, and nobody should wait for it.
     fn let_go(self: Box<Self>) {
         let mut response = self.response;
         if self.is_framed && !self.is_over {
@@ -344,7 +344,7 @@ impl Reading {
         }
     }
 
-    /// How long to wait for more.
+    /// Time to wait for more.
     fn limit(&self, idle: Duration) -> Duration {
         if self.reader.is_empty() {
             return self.first_by.saturating_duration_since(Instant::now());
@@ -356,7 +356,7 @@ impl Reading {
     }
 }
 
-/// What an endpoint says about its refusal; as much as comes soon.
+/// The body of a refusal, or as much of it as comes soon.
 async fn explanation(mut response: Response) -> String {
     let mut body = Vec::new();
     let reading = http::read(&mut response, MAX_ERROR_BYTES, &mut body);

@@ -1,4 +1,4 @@
-//! What is said to a model, in the words of Chat Completions.
+//! Encodes requests in the format of Chat Completions.
 //!
 //! Always true: what goes out is what strict endpoints take. Users' messages that follow each
 //! other are one; arguments that are not JSON go back as JSON that holds them; results of tools
@@ -56,11 +56,11 @@ fn tool(spec: &ToolSpec) -> Value {
 struct Talk {
     takes_images: bool,
     send_thoughts: bool,
-    /// Without calls and results as such.
+    /// Calls and results are sent as text.
     is_in_words: bool,
 }
 
-/// What a call gave; told to a model that knows of no calls.
+/// The heading of a call's result, for a model that knows of no calls.
 const RESULT: &str = "[What the call gave:]";
 
 impl Talk {
@@ -69,7 +69,8 @@ impl Talk {
         let mut shown: Vec<Part> = Vec::new();
         let mut user: Vec<Part> = Vec::new();
         for message in messages {
-            // An answer that came to nothing is not there for those before and after it either.
+            // An empty answer is left out, so it does not separate the messages before and after it
+            // either.
             if matches!(message, Message::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty())
             {
                 continue;
@@ -181,7 +182,7 @@ impl Talk {
     }
 }
 
-/// An answer with its calls as words of it.
+/// An answer with its calls as text.
 fn with_calls(text: &str, calls: &[ToolCall]) -> String {
     let calls = calls
         .iter()
@@ -197,7 +198,8 @@ fn call(call: &ToolCall) -> Value {
     })
 }
 
-/// An endpoint that cannot read them would refuse this conversation for ever.
+/// The arguments as JSON: an endpoint that cannot read them would refuse this conversation for
+/// ever.
 fn readable_arguments(call: &ToolCall) -> String {
     match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
         Ok(_) => call.arguments.clone(),

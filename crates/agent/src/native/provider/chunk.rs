@@ -13,7 +13,7 @@ use super::think::Think;
 use crate::native::chat::{Delta, Finish, Usage};
 use crate::native::cost;
 
-/// Of text, thoughts and arguments together: more than any model says in one answer.
+/// Limit on text, thoughts and arguments together: more than any model says in one answer.
 const MAX_SAID_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Chunks {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Bad {
-    /// The endpoint told an error.
+    /// The endpoint reported an error.
     Error(Value),
     /// More than any answer holds.
     TooMuch,
@@ -86,7 +86,8 @@ impl Chunks {
         out.push_back(Delta::Finish(finish));
     }
 
-    /// `is_whole`: the calls in it are all there are, and their places are their numbers.
+    /// Reads a delta or, if `is_whole`, a message: the calls in it are all there are, in their
+    /// order.
     fn said(&mut self, said: &Value, is_whole: bool, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
         // Some endpoints send the same thought under both names.
         let thoughts = ["reasoning_content", "reasoning", "thinking"];

@@ -42,7 +42,7 @@ fn plain(url: &Url) -> ClientBuilder {
     }
 }
 
-/// Where a model is asked.
+/// The URL of chat completions for a model.
 pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
     let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
@@ -62,7 +62,7 @@ pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
     url
 }
 
-/// Where models are listed; nowhere if the endpoint would list those that it does not serve.
+/// The URL of the list of models; none if the endpoint would list those that it does not serve.
 pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
     let mut url = endpoint.base.clone();
     if endpoint.kind == Kind::Azure && has_deployments(endpoint) {
@@ -73,7 +73,7 @@ pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
     Some(url)
 }
 
-/// Where an Azure resource lists what could be deployed in it.
+/// The URL where an Azure resource lists what could be deployed in it.
 pub(super) fn resource_url(endpoint: &Endpoint) -> Url {
     let mut url = endpoint.base.clone();
     let path = base_path(endpoint);
@@ -110,7 +110,7 @@ fn add_version(endpoint: &Endpoint, url: &mut Url) {
     }
 }
 
-/// The key, where there is one, and what else was configured.
+/// The headers of a request: the key, where there is one, and what else was configured.
 pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     if let Some(key) = &endpoint.key {

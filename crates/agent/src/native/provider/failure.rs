@@ -1,4 +1,4 @@
-//! What went wrong, in words for people, and whether to try again.
+//! Failures of endpoints, in words for people, and whether to try again.
 //!
 //! Always true: a message names the address without its query and holds no key; what the
 //! provider says about it is cut to a few lines.
@@ -15,7 +15,7 @@ use crate::native::excerpt;
 /// As much of a provider's explanation as a person reads.
 const MAX_EXPLANATION_CHARS: usize = 600;
 
-/// What went wrong, for people.
+/// A failed request to an endpoint, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -92,7 +92,7 @@ impl Failure {
     }
 }
 
-/// An endpoint refused: the status, and what it says about it.
+/// The failure for a refusal: its status, and what the endpoint says about it.
 pub(super) fn refused(
     endpoint: &Endpoint,
     url: &Url,
@@ -115,7 +115,7 @@ pub(super) fn refused(
     Trouble { failure: Failure { category, message }, retry }
 }
 
-/// An endpoint began to answer and then told an error instead.
+/// The failure for an error inside an answer that had begun.
 pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
     let explanation = Explanation::of(error);
     let said = endpoint.hide_secrets(&explanation.text);
@@ -161,7 +161,7 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
         }
         // An endpoint keeps no conversations that it could have lost.
         Category::SessionLost => Category::BadInput,
-        // Nor need there be one at an address that says nothing of the model.
+        // Nor is a wrong address about the model, if nothing is said of one.
         Category::ModelUnavailable if !words.contains("model") => Category::BadInput,
         category => category.or(Category::Protocol),
     };
@@ -175,7 +175,7 @@ fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
     (category, may_retry)
 }
 
-/// Whether an error of the server's own, by its status, is one that llama.cpp gives a long prompt.
+/// Whether an error with status 500 is the one that llama.cpp gives a long prompt.
 fn is_of_llama(words: &str) -> bool {
     ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said))
 }
@@ -204,7 +204,7 @@ impl Explanation {
         }
     }
 
-    /// Of the object that holds it, or of the words themselves.
+    /// Reads the object that holds the error, or its text itself.
     fn of(error: &Value) -> Self {
         let text = match error {
             Value::String(text) => text.clone(),
@@ -267,7 +267,7 @@ pub(super) fn on_one_line(text: &str) -> String {
     excerpt::head(&out, MAX_EXPLANATION_CHARS)
 }
 
-/// An error with what is behind it, on one line.
+/// The causes of an error, on one line.
 fn causes(error: &reqwest::Error) -> String {
     // The address is in the sentence already, and this one would have its query.
     let mut texts: Vec<String> = Vec::new();

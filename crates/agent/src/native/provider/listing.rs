@@ -14,13 +14,13 @@ use crate::native::cost;
 use crate::native::endpoint::Kind;
 use crate::native::http;
 
-/// Nobody scrolls further.
+/// Most models of one list: nobody scrolls further.
 const MAX_MODELS: usize = 2000;
 const MAX_ID_CHARS: usize = 256;
 const MAX_LIST_BYTES: usize = 16 << 20;
 /// A list comes at once, or whoever asked goes on without it.
 const LIST_WITHIN: Duration = Duration::from_secs(15);
-/// What an answer without a use is read for.
+/// Bytes read of an answer that is an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
 pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
@@ -44,7 +44,7 @@ pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
     Ok(models)
 }
 
-/// Asks for something small where models are not listed, to see whether anybody is there. What
+/// Asks for something small where models are not listed, to see whether the endpoint answers. What
 /// Azure would list is what could be deployed, not what is.
 pub(super) async fn knock(provider: &Provider) -> Result<(), Failure> {
     let endpoint = provider.endpoint();
@@ -82,8 +82,8 @@ async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure
     }
 }
 
-/// How much of the conversation Ollama lets a model see is a setting of the server, and only
-/// told about models that are loaded.
+/// Adds context windows that Ollama reports: how much of the conversation a model sees is a setting
+/// of the server, and only reported for models that are loaded.
 async fn add_loaded(provider: &Provider, models: &mut [Model]) {
     let url = client::beside(provider.endpoint(), "/api/ps");
     let asked = tokio::time::timeout(Duration::from_secs(2), get(provider, &url)).await;
@@ -98,7 +98,7 @@ async fn add_loaded(provider: &Provider, models: &mut [Model]) {
     }
 }
 
-/// Of whatever looks like a list.
+/// The models in whatever looks like a list of them.
 pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
     let entries = match value {
         Value::Array(entries) => entries.as_slice(),
@@ -117,7 +117,7 @@ pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
     Some(models)
 }
 
-/// Of what cannot be anything else: `object` says that it is a list, and all entries have ids.
+/// The models in what can only be a list: `object` says so, and all entries have ids.
 pub(in crate::native) fn strict(value: &Value) -> Option<Vec<Model>> {
     let entries = match value.get("data")? {
         Value::Array(entries) => entries.as_slice(),
@@ -187,7 +187,7 @@ fn images(entry: &Value) -> Option<bool> {
     }
 }
 
-/// Whether it is for conversations, in the words of those who say what their models are for.
+/// Whether a model is for conversations, in the words of those who say what their models are for.
 fn chats(entry: &Value) -> Option<bool> {
     const OTHERS: &str = "embeddings embedding image image_generation audio video moderation rerank \
         transcribe audio_transcription audio_speech";

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Who wants us to come back later than this gets asked again now and then, until
-/// [`MAX_WAITED`] has passed.
+/// Longest single wait. An endpoint that wants us to come back later is asked again now and then,
+/// until [`MAX_WAITED`] has passed.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// All waits of one request together: a person sits in front of it.
 pub(super) const MAX_WAITED: Duration = Duration::from_secs(150);
-/// Doubling stops here.
+/// Longest wait that doubling leads to.
 const MAX_BACKOFF: Duration = Duration::from_secs(20);
 
-/// Before the `attempt`-th repetition, counted from 1.
+/// The wait before the `attempt`-th repetition, counted from 1.
 pub(super) fn wait(first: Duration, attempt: u32, asked: Option<Duration>) -> Duration {
     if let Some(asked) = asked {
         return asked.min(MAX_WAIT);
@@ -24,7 +24,7 @@ pub(super) fn wait(first: Duration, attempt: u32, asked: Option<Duration>) -> Du
     doubled.mul_f64(0.75 + f64::from(random_byte()) / 510.0)
 }
 
-/// `Retry-After`: seconds, or a date.
+/// The time in `Retry-After`: seconds, or a date.
 pub(super) fn asked(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

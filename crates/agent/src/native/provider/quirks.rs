@@ -1,4 +1,4 @@
-//! What an endpoint turned out not to take, learnt from how it refuses.
+//! Parameters that an endpoint turned out not to take, learnt from how it refuses.
 //!
 //! Always true: only what was sent is left out, and each thing once. A refusal that is about one
 //! tool, and not about tools, is none of all tools.
@@ -14,7 +14,7 @@ pub(super) struct Quirks {
     pub(super) renamed_max_tokens: bool,
     pub(super) no_temperature: bool,
     pub(super) no_effort: bool,
-    /// Told by the model's template, by the server's flags, or by none of those behind a router.
+    /// Because of the model's template, of the server's flags, or of all endpoints behind a router.
     pub(super) no_tools: bool,
 }
 

@@ -11,16 +11,16 @@ use wire::sse::{Line, Lines};
 
 /// A chunk holds a token or, at worst, a whole file as the argument of a call.
 const MAX_LINE_BYTES: usize = 8 << 20;
-/// Far above what any model says in one answer, with everything that is said around each token.
+/// Longest body: far above any answer, with everything that is sent around each token.
 const MAX_BODY_BYTES: usize = 512 << 20;
 const MAX_DOCUMENT_BYTES: usize = 32 << 20;
-/// Of a body that is no answer, enough to recognise it.
+/// Characters of a body that is no answer, enough to recognise it.
 const EXCERPT_CHARS: usize = 120;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
     Chunk(Value),
-    /// The endpoint told an error.
+    /// The endpoint reported an error.
     Error(Value),
     /// `[DONE]`
     Done,
@@ -44,14 +44,14 @@ pub(super) struct Reader {
     excerpt: Vec<u8>,
 }
 
-/// What the fields of a stream have come to.
+/// Makes chunks of the fields of a stream.
 #[derive(Debug, Default)]
 struct Chunks {
     /// Data lines that are not chunks by themselves.
     held: Vec<Vec<u8>>,
     held_bytes: usize,
     is_error: bool,
-    /// Whether anything came that is a stream's.
+    /// Whether any field came that a stream of chunks has.
     has_fields: bool,
     /// A chunk was no JSON.
     has_skipped: bool,
@@ -154,7 +154,7 @@ impl Chunks {
                 self.has_fields = true;
                 self.data(data, pieces);
             }
-            // What some servers say instead of data, and what others announce an error with.
+            // Some servers send this instead of data, and others announce an error with it.
             Line::Field { name: b"error", value: Some(data) } => {
                 self.has_fields = true;
                 self.is_error = true;
@@ -189,7 +189,7 @@ impl Chunks {
         self.held.push(data.to_vec());
     }
 
-    /// What was held is one chunk, or each line of it is, or it is none.
+    /// Gives out the lines that were held: together one chunk, or each one, or none.
     fn release(&mut self, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;

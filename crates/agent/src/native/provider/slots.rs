@@ -1,4 +1,4 @@
-//! Which call a fragment belongs to.
+//! Assigns fragments to the tool calls that they belong to.
 //!
 //! Endpoints number the calls of an answer, but some leave the number out, some give all calls
 //! the number 0, and some repeat name and id with every fragment. What comes out is a dense
@@ -21,7 +21,7 @@ struct Slot {
     index: Option<u64>,
     id: Option<String>,
     has_name: bool,
-    /// Whether its arguments are a whole JSON value so far: bytes that are open.
+    /// Tells whether the arguments are a whole JSON value so far.
     arguments: Balance,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Fragment<'a> {
     pub(super) arguments: &'a str,
 }
 
-/// Where a fragment goes; `None` beyond [`MAX_CALLS`]. Whether its name is the call's first.
+/// The call that a fragment belongs to, and whether its name and id are the call's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) slot: usize,

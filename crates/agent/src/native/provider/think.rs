@@ -29,7 +29,7 @@ impl Think {
         said
     }
 
-    /// What was held is no tag: nothing follows, or something else does.
+    /// Gives out held text that is no tag: nothing follows, or something else does.
     pub(super) fn release(&mut self) -> Option<Delta> {
         match self {
             Self::Held(held) if !held.is_empty() => {

@@ -1,4 +1,4 @@
-//! Holding in by bubblewrap: a view of the file system made of mounts.
+//! The sandbox by bubblewrap: a view of the file system made of mounts.
 //!
 //! In: roots, protected places, an argv. Out: the argv of `bwrap`.
 //!
@@ -16,15 +16,15 @@ use super::sockets;
 /// Not `PATH`: a workspace may have put a directory of its own there.
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
-/// It takes milliseconds, or hangs.
+/// Time for a trial: it takes milliseconds, or hangs.
 const TRIED_WITHIN: Duration = Duration::from_secs(5);
 /// Where nearly all sockets are: of containers, service managers, agents with keys.
 const SOCKETS: &str = "/run";
-/// What of it programs are found by.
+/// Directories in it in which programs are found, so that they stay visible.
 const KEPT_OF_RUN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 /// Where some systems keep the addresses of name servers.
 const NAME_SERVERS: &str = "/run/systemd/resolve";
-/// What a command does not see of the system, but for roots in it.
+/// Directories of the system that a command does not see, but for roots in them.
 const COVERED: [&str; 3] = [SOCKETS, "/tmp", "/dev"];
 /// Root without these cannot work on files of others, such as a mounted workspace. None of them
 /// undoes a mount.
@@ -36,7 +36,7 @@ pub(super) struct Bubblewrap {
     pub(super) program: PathBuf,
 }
 
-/// What is to be seen inside.
+/// The view of the file system inside the sandbox.
 pub(super) struct View<'a> {
     pub(super) roots: &'a [PathBuf],
     pub(super) places: &'a Places,

@@ -1,4 +1,4 @@
-//! The system calls that a held-in command is refused, where Landlock is the enforcer.
+//! System calls that a command in the sandbox is refused, where Landlock is the enforcer.
 //!
 //! Landlock knows files and TCP ports; this is about the other ways out: sockets of any other
 //! kind, services behind sockets in the file system, and the calls by which root leaves anything.
@@ -10,7 +10,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// The same calls in the third calling convention of x86-64, where the kernel has it.
+/// Flag of the same calls in the third calling convention of x86-64, where the kernel has it.
 const X32: i64 = 0x4000_0000;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub(super) enum FilterError {
     Install(#[from] seccompiler::Error),
 }
 
-/// What is refused besides what is refused always.
+/// Groups of calls that are refused besides those that always are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed {
     /// No socket but those of this machine.
@@ -47,7 +47,7 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     // No rule means: whatever the arguments.
     let mut always = vec![
-        // Does what is filtered here without a call.
+        // With io_uring a process does what is filtered here without a system call.
         libc::SYS_io_uring_setup,
         libc::SYS_bpf,
         libc::SYS_ptrace,
@@ -103,7 +103,7 @@ fn local_datagrams() -> Result<Vec<SeccompRule>, BackendError> {
     [libc::SOCK_DGRAM, libc::SOCK_RAW].into_iter().map(of_kind).collect()
 }
 
-/// Sockets of this machine, or all others.
+/// A rule for sockets of this machine, or for all others.
 fn of_family(compared: SeccompCmpOp) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![family(compared)?])
 }

@@ -1,4 +1,4 @@
-//! What a command does not see at all: what is our own, under every name that it has.
+//! Directories that a command does not see at all: our own, under every name that they have.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -10,7 +10,7 @@ use roots::Forbidden;
 /// The kernel's list of what is mounted where.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Those that are there, and where else a mount shows them.
+/// The forbidden paths that exist, and their other names through mounts.
 pub(super) fn everywhere(forbidden: &Forbidden) -> Vec<PathBuf> {
     let there: Vec<PathBuf> =
         forbidden.paths().iter().filter(|path| path.exists()).cloned().collect();
@@ -30,9 +30,9 @@ pub(super) fn everywhere(forbidden: &Forbidden) -> Vec<PathBuf> {
 #[derive(Debug)]
 struct Mount {
     device: OsString,
-    /// What of the device is shown.
+    /// The directory of the device that is mounted.
     root: PathBuf,
-    /// Where.
+    /// The directory where it is mounted.
     point: PathBuf,
 }
 
@@ -45,7 +45,7 @@ impl Mount {
     }
 }
 
-/// Where else `path`, without links in it, may be seen.
+/// Other names of `path`, which has no links in it.
 fn other_names(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     // The last of those that are mounted on the same directory is the one that is seen.
@@ -61,7 +61,7 @@ fn other_names(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     shown.filter(|name| name != path).collect()
 }
 
-/// Blanks and the like are written as `\040`.
+/// Decodes escapes: blanks and the like are written as `\040`.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;

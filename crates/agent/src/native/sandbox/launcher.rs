@@ -1,4 +1,4 @@
-//! Holding in by Landlock: this binary, executed anew, restricts itself and becomes the command.
+//! The sandbox by Landlock: this binary, executed anew, restricts itself and becomes the command.
 //!
 //! In: a policy as its first argument, then an argv. Out: the command, or an exit code and a line
 //! on stderr that say why it was not run.
@@ -27,19 +27,19 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 use super::filter::{self, Closed, FilterError};
 use super::places::Places;
 
-/// What a shell says of a command that it cannot run.
+/// Exit code of a shell for a command that it cannot run.
 const NOT_RUN: u8 = 126;
-/// The oldest that can keep a file from being emptied.
+/// The oldest ABI that can keep a file from being emptied.
 const OLDEST: ABI = ABI::V3;
-/// The first that knows whom a socket in the file system belongs to.
+/// The first ABI that knows whom a socket in the file system belongs to.
 const KNOWS_SOCKETS: ABI = ABI::V9;
 /// A directory with more entries than this beside a protected place is one that nobody works in.
 const MAX_RULES: usize = 20_000;
-/// Devices that are no way to anything.
+/// Devices that a command may use, because they are no way to anything.
 const DEVICES: &str =
     "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/pts";
 
-/// What a command may change and reach.
+/// The restrictions of a command: what it may change, read and reach.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Policy {
     network: bool,
@@ -73,7 +73,8 @@ enum LaunchError {
     Exec { program: OsString, source: io::Error },
 }
 
-/// What a binary does for [`LAUNCHER_VERB`](super::LAUNCHER_VERB), with the arguments behind it.
+/// The main function of a binary for [`LAUNCHER_VERB`](super::LAUNCHER_VERB), with the arguments
+/// behind it.
 /// To be called before any thread is started: a restriction is put on the thread that asks for it.
 pub fn launcher_main(args: &[OsString]) -> ExitCode {
     let Err(error) = launch(args);
@@ -133,7 +134,8 @@ impl Policy {
         Self { network, writable, sealed, hidden: hidden.into_iter().collect() }
     }
 
-    /// Names separated by NUL would not survive in an argument, so they stand in base64.
+    /// The policy as one argument. Paths stand in base64, because NUL between them would not
+    /// survive.
     pub(super) fn to_argument(&self) -> OsString {
         let network = if self.network { "network" } else { "alone" };
         fn list<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> String {
@@ -264,7 +266,7 @@ impl Rules {
     }
 }
 
-/// All but making devices, which are ways around everything here.
+/// All rights but making devices, which are ways around everything here.
 fn changing() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWS_SOCKETS) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
 }

@@ -1,5 +1,5 @@
-//! What stands, while commands run, where something must not be made: a mount needs something to
-//! be mounted on.
+//! Placeholders for files that must not be made while commands run: a mount needs something to be
+//! mounted on.
 //!
 //! Always true: a placeholder is there as long as any command of any process needs it, and gone
 //! afterwards. Each user holds a shared lock on it, and only who can have it alone removes it.
@@ -17,9 +17,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::native::lock;
 
-/// In these places a directory would stop git, and this in a file tells it what it knows.
+/// Placeholders that are files, with content that tells git nothing new: a directory there would
+/// stop it.
 const FILES: [(&str, &str); 2] = [("commondir", ".\n"), ("config.worktree", "")];
-/// No file that anybody made is so old.
+/// Modification time of placeholders: no file that anybody made is so old.
 const MADE_AT: Duration = Duration::from_secs(1);
 /// Somebody else may remove what we have just found.
 const MAX_TRIES: usize = 10;
@@ -31,7 +32,7 @@ pub(super) struct Placeholders(Arc<Mutex<HashMap<PathBuf, InUse>>>);
 #[derive(Debug)]
 struct InUse {
     n: usize,
-    /// With a lock on it.
+    /// Open, with a shared lock on it.
     opened: File,
 }
 
@@ -74,8 +75,7 @@ impl Placeholders {
     }
 }
 
-/// Makes a placeholder or shares one; nothing, if somebody has put something there, whose it
-/// then is.
+/// Makes a placeholder or shares one; none, if somebody has put something there, whose it then is.
 fn stand(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..MAX_TRIES {
         match make(path) {
@@ -143,7 +143,7 @@ fn remove(path: &Path) {
     };
 }
 
-/// What a placeholder that is a file holds; those of all other names are directories.
+/// The content of a placeholder that is a file; those of all other names are directories.
 fn content_of_file(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?;
     FILES.iter().find(|(file, _)| name == *file).map(|(_, content)| *content)

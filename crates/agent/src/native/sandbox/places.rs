@@ -13,11 +13,11 @@ use super::placeholders::is_placeholder;
 pub(super) struct Places {
     /// Directories above protected places: may be changed but not moved away.
     pub(super) anchors: Vec<PathBuf>,
-    /// There, and not to be changed.
+    /// Paths that exist and may not be changed.
     pub(super) sealed: Vec<PathBuf>,
-    /// Not there, and not to be made.
+    /// Paths that do not exist and may not be created.
     pub(super) absent: Vec<PathBuf>,
-    /// There as a symbolic link, which something else could be put in place of.
+    /// Paths that are symbolic links, which something else could be put in place of.
     pub(super) links: Vec<PathBuf>,
 }
 

@@ -3,13 +3,13 @@
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// The kernel's list.
+/// The kernel's list of sockets.
 const LIST: &str = "/proc/net/unix";
 /// `__SO_ACCEPTCON`: somebody waits for connections.
 const LISTENS: &str = "00010000";
 /// Connections can be asked for without one waiting.
 const DATAGRAMS: &str = "0002";
-/// A command line has an end.
+/// Most sockets that are covered: the length of a command line has a limit.
 const MAX: usize = 1000;
 
 /// All of them that a command would see.

@@ -1,4 +1,4 @@
-//! What a session has cost, over its whole life.
+//! The cost of a session, over its whole life.
 //!
 //! In: what was used and what of that has a known cost. Out: `usage_update`, with the sum. Where
 //! no cost is known none is told. The sum is made from the journal when a session is taken up
@@ -19,7 +19,7 @@ pub(in crate::native) struct Bill(Mutex<Stand>);
 #[derive(Debug, Clone, Copy, Default)]
 struct Stand {
     nano_usd: Option<u64>,
-    /// How full the context was when that was told last.
+    /// Tokens in the context when that was reported last.
     used: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Bill {
 }
 
 impl Stand {
-    /// As ACP has it.
+    /// The cost as ACP has it.
     fn cost(self) -> Option<Value> {
         #[allow(clippy::cast_precision_loss, reason = "2^53 billionths are nine million dollars")]
         let amount = self.nano_usd? as f64 / 1e9;
@@ -61,13 +61,13 @@ impl Stand {
 }
 
 impl Session {
-    /// Counts what an answer cost that is in the journal.
+    /// Counts the cost of an answer that is in the journal.
     pub(in crate::native) fn spent(&self, usage: Usage) {
         self.bill.add(usage);
     }
 
-    /// Counts what was asked beside the conversation, and tells it right away: a limit in money
-    /// must not wait for a sub-agent to come back.
+    /// Counts the cost of a request beside the conversation, and reports it right away: a limit in
+    /// money must not wait for a sub-agent to come back.
     pub(in crate::native) async fn spend_aside(&self, usage: Usage) -> Result<(), TurnError> {
         let Some(nano_usd) = usage.nano_usd else { return Ok(()) };
         self.journal.add(Item::Spent { nano_usd }).await?;
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// Tells how full the context is, and what everything has cost so far.
+    /// Reports how full the context is, and what everything has cost so far.
     pub(in crate::native) async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
         let size = self.chosen().await?.context;
         let stand = self.bill.change(|stand| stand.used = Some(used));

@@ -1,4 +1,4 @@
-//! Which of the context tools there are: as the configuration, a variable or a session has it.
+//! The choice of context tools: as the configuration, a variable or a session has it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -44,7 +44,7 @@ impl Name {
     }
 }
 
-/// Which of them there are: `true`, `false`, or names.
+/// The context tools that are on: `true`, `false`, or names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Switch(BTreeSet<Name>);
 
@@ -62,7 +62,7 @@ impl Switch {
         !self.0.is_empty() && self.0.len() < Name::ALL.len()
     }
 
-    /// As a variable has it: `on`, `off`, or names.
+    /// Reads the value of a variable: `on`, `off`, or names.
     pub fn read(text: &str) -> Option<Self> {
         if let Some(is_on) = lenient::is_on(text) {
             return Some(Self::either(is_on));

@@ -1,4 +1,5 @@
-//! Arguments of tools: how models are told of them, and as models write them. Nearly right counts.
+//! Arguments of tools: their schemas for models, and reading what models write. Nearly right
+//! counts.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -26,7 +27,7 @@ pub(in crate::native) fn any(name: &'static str, schema: Value) -> Argument {
     Argument { name, schema, is_required: false }
 }
 
-/// A text. What it is about may go without saying, here and below.
+/// A string argument. `about` may be empty, here and below.
 pub(in crate::native) fn string(name: &'static str, about: &str) -> Argument {
     any(name, described(json!({ "type": "string" }), about))
 }
@@ -39,7 +40,7 @@ pub(in crate::native) fn boolean(name: &'static str, about: &str) -> Argument {
     any(name, described(json!({ "type": "boolean" }), about))
 }
 
-/// One of a few words.
+/// An argument that is one of a few words.
 pub(in crate::native) fn word(name: &'static str, words: &[&str], about: &str) -> Argument {
     any(name, described(json!({ "type": "string", "enum": words }), about))
 }

@@ -21,14 +21,14 @@ use crate::native::tool::{
 use crate::native::tool_call::put;
 use crate::native::visible;
 
-/// The same call that fails so often is not run again.
+/// Failures of the same call after which it is not run again.
 const MAX_SAME_FAILURES: u32 = 3;
-/// A model that still asks for it is not going to stop by itself.
+/// Repetitions of such calls after which the turn ends: the model is not going to stop by itself.
 const MAX_STUBBORN: u32 = 3;
 /// Different calls that failed in one turn and are remembered.
 const MAX_REMEMBERED: usize = 1000;
 
-/// By the user, or because the client went away.
+/// The result of a call that was cancelled, by the user or because the client went away.
 const CANCELLED: &str =
     "[The turn was cancelled and this call interrupted. It is not known how far it went.]";
 
@@ -68,7 +68,7 @@ fn key(call: &ToolCall) -> (String, String) {
 
 type Ended = (usize, Result<Output, ToolError>);
 
-/// The calls of one answer on their way. An index is always a call's.
+/// The calls of one answer that are being run. An index is always a call's.
 struct Batch<'a, T> {
     turn: &'a Turn<'a>,
     talk: &'a mut T,
@@ -286,7 +286,7 @@ impl<T: Talk> Batch<'_, T> {
         self.talk.show(changed(&shown)).await
     }
 
-    /// Every call gets its end, also those that nobody came to.
+    /// Ends every call, also those that were not begun.
     async fn close_all(&mut self) -> Result<(), TurnError> {
         for index in 0..self.calls.len() {
             let Call { shown, progress, is_over, .. } = &mut self.calls[index];

@@ -1,4 +1,4 @@
-//! Which addresses are on the public internet.
+//! Tells which addresses are on the public internet.
 //!
 //! In: an address that a name was resolved to. Out: what it is instead, if it is not public.
 //! Behind the others are a user's own machine and network, which trust whoever asks from there.

@@ -1,4 +1,4 @@
-//! Getting a page, and nothing but a page.
+//! Fetches a page, and nothing but a page.
 //!
 //! Every hop is checked anew: its scheme, its name and every address that the name has. The
 //! connection goes to the addresses that were checked, so a name that changes its mind is not
@@ -20,11 +20,11 @@ const MAX_REDIRECTS: usize = 5;
 const MAX_ADDRESSES: usize = 16;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// What came.
+/// The result of a fetch.
 #[derive(Debug)]
 pub(super) enum Fetched {
     Page(Page),
-    /// To another host, which nobody was asked about.
+    /// A redirect to another host, which nobody was asked about.
     Elsewhere(Url),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Page {
     /// Lower case, without parameters.
     pub(super) kind: String,
     pub(super) text: String,
-    /// There was more.
+    /// The page was longer.
     pub(super) is_cut: bool,
 }
 
@@ -165,7 +165,7 @@ fn check_address(host: &str, address: IpAddr, settings: &FetchSettings) -> Resul
     }
 }
 
-/// The address that a host is, if it is one; every spelling of it is one by now.
+/// The IP address in a URL's host, if it is one; every spelling was normalised by parsing.
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
@@ -180,7 +180,7 @@ fn redirection(url: &Url, response: &Response) -> Result<Option<Url>, ToolError>
     next.map(Some).ok_or_else(bad)
 }
 
-/// Whoever allowed the one has allowed the other.
+/// Whether permission for one URL holds for the other.
 fn is_same_site(first: &Url, next: &Url) -> bool {
     let bare = |url: &Url| {
         let host = url.host_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! HTML as something to read.
+//! Converts HTML to something to read.
 //!
 //! In: a page. Out: Markdown, or text, or the page. It is written from the tokens as they come, without a
 //! tree: whatever the page does, this takes one pass and no more memory than its text.
@@ -9,17 +9,17 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{StartTag, Token, Tokenizer};
 use serde::Deserialize;
 
-/// Deeper lists are shown like this one.
+/// Deepest nesting of lists that is shown; deeper lists look the same.
 const MAX_DEPTH: usize = 16;
 
-/// What a page is made into.
+/// The format into which a page is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Format {
     Text,
     #[default]
     Markdown,
-    /// Nothing else than it is.
+    /// The page as it is.
     Html,
 }
 
@@ -186,7 +186,7 @@ impl Writer {
         }
     }
 
-    /// Where the next character goes, after what is due before it.
+    /// The output at the place of the next character, after what is due before it.
     fn inline(&mut self) -> &mut String {
         if self.n_due > 0 {
             if !self.out.is_empty() {
