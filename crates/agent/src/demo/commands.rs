@@ -214,7 +214,7 @@ pub(super) async fn run(turn: &Turn) -> Outcome {
     Ok(END_TURN.to_owned())
 }
 
-/// What is asked for, without what clients put before it: instructions, then a heading.
+/// The request in a prompt, without what clients put before it: instructions, then a heading.
 fn request(text: &str) -> &str {
     text.rsplit_once("# Request\n").map_or(text, |(_, request)| request)
 }

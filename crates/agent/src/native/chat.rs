@@ -74,7 +74,7 @@ pub struct ToolCall {
     /// The model's own id; ours if it gave none.
     pub id: String,
     pub name: String,
-    /// As the model wrote it: JSON if all went well.
+    /// The arguments as the model wrote them: JSON if all went well.
     pub arguments: String,
 }
 

@@ -37,7 +37,7 @@ pub struct Config {
     /// Whether models get tools where nothing is said about them.
     pub tools: Option<bool>,
     pub providers: BTreeMap<String, ProviderTable>,
-    /// What is known about single models, by `model` or `provider/model`.
+    /// Settings of single models, by `model` or `provider/model`.
     pub models: BTreeMap<String, ModelSettings>,
     /// The sandbox for commands.
     pub sandbox: SandboxTable,

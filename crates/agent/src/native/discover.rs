@@ -17,7 +17,7 @@ use super::http;
 use super::provider::Model;
 use super::provider::listing;
 
-/// What listens on this machine answers at once, or is busy with something else.
+/// Time for an answer: what listens on this machine answers at once, or is busy.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
 const MAX_LIST_BYTES: usize = 4 << 20;
 

@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Endpoint {
     pub name: String,
     pub kind: Kind,
-    /// Without a slash at its end.
+    /// The base URL, without a slash at its end.
     pub base: Url,
     pub key: Option<Secret>,
     /// The setting that holds the key, for a person to look at when the key is refused.
@@ -71,13 +71,13 @@ pub struct ModelSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
     pub connect: Duration,
-    /// From the request to the first byte of the answer's body.
+    /// Wait from the request to the first byte of the answer's body.
     pub first_byte: Duration,
-    /// Between two bytes.
+    /// Wait between two bytes.
     pub idle: Duration,
     /// How often a request is repeated before its first token has come.
     pub max_retries: u32,
-    /// Before the first repetition; then twice as long each time.
+    /// Wait before the first repetition; then twice as long each time.
     pub retry_first: Duration,
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Instructions {
     pub more_roots: Vec<PathBuf>,
     /// Replaces the agent's own base prompt.
     pub system_prompt: Option<String>,
-    /// From whoever made the session.
+    /// An additional prompt from whoever made the session.
     pub session_prompt: Option<String>,
     /// The user's own instructions for all projects.
     pub user_file: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! The journal of a session: its items in order, kept in the event log.
 //!
-//! In: items. Out: the same items, after any crash. What a model is told and what clients are
-//! shown again are both made from them, so nothing is kept twice and nothing that was said is
-//! ever taken out: what a model no longer needs is left out of what it is told, not of this.
+//! In: items. Out: the same items, after any crash. The messages for a model and the replay for
+//! clients are both made from them, so nothing is kept twice and nothing is ever taken out: what a
+//! model no longer needs is left out of its messages, not of this.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -232,7 +232,7 @@ impl Journal {
     pub(super) async fn add_with(&self, item: Item, changes: Changes) -> Result<u64, StoreError> {
         let kind = Kind::update(name(&item));
         let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&item) };
-        // What a person wrote or paid for is worth a sync.
+        // Items that a person wrote or paid for are worth a sync.
         let durability = match item {
             Item::Prompt { .. } | Item::Answer { .. } | Item::Compacted { .. } => Durability::Power,
             // So is a note that stands for much of it.

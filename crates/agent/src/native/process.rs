@@ -37,7 +37,7 @@ const CONNECTION: ConnectionLimits = ConnectionLimits {
 };
 /// Time to end what sessions started, after the client has gone.
 const GOODBYE: Duration = Duration::from_secs(5);
-/// More sessions at once are refused.
+/// Most sessions at once; more are refused.
 const MAX_SESSIONS: usize = 1000;
 
 /// Everything that the agent needs before the first request.

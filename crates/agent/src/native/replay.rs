@@ -45,7 +45,7 @@ pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
             }
             Item::Failed { message } => updates.extend(said("agent_message_chunk", message)),
             Item::Compacted { .. } | Item::Options { .. } | Item::Cleared | Item::Spent { .. } => {}
-            // The calls that made them are told, and what they hid was seen.
+            // The calls that made them are replayed, and what they hid was seen.
             Item::Edited { .. }
             | Item::Covered { .. }
             | Item::Uncovered { .. }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// Shorter values are found in ordinary words, and are no secrets.
 const MIN_HIDDEN_BYTES: usize = 6;
 const HIDDEN: &str = "[hidden]";
-/// How keys begin that providers repeat in their own errors.
+/// Beginnings of keys that providers repeat in their own errors.
 const KEY_PREFIXES: [&str; 3] = ["sk-", "Bearer ", "bearer "];
 
 #[derive(Clone, PartialEq, Eq, Deserialize)]

@@ -1,6 +1,6 @@
 //! The tool `task`: a piece of work for a second conversation with the same model.
 //!
-//! What is read and tried there does not fill the window here: only its last words come back.
+//! The sub-agent's reading and trying does not fill the window here: only its last text comes back.
 //! Its own tool calls are shown to the client like all others, and ask for permission like all
 //! others; it cannot start further tasks.
 

@@ -1,6 +1,6 @@
 //! One call of a tool: what it would do, what it needs for that, and what it gave.
 //!
-//! Plain values, which know neither tools nor sessions: a client is told of them, a person is asked
+//! Plain values, which know neither tools nor sessions: a client is shown them, a person is asked
 //! about them.
 
 use std::path::PathBuf;

@@ -31,7 +31,7 @@ pub(crate) fn title(text: &str) -> String {
     format!("{ends} ({n_real} characters)")
 }
 
-/// What a command printed, as its last screen would show it: without colours and what a
+/// The output of a command as its last screen would show it: without colours and what a
 /// progress bar wrote over.
 pub(crate) fn printed(bytes: &[u8]) -> String {
     sanitize(&last_screen(&String::from_utf8_lossy(bytes))).into_owned()

@@ -2,7 +2,7 @@
 //!
 //! Always true: only http and https; only public addresses unless the settings say otherwise;
 //! nothing is asked of a name server before somebody has allowed it; what is read, and for how
-//! long, is bounded. A redirection to another host is told and not followed, because somebody
+//! long, is bounded. A redirection to another host is reported, not followed, because somebody
 //! was asked about this one.
 
 mod addresses;

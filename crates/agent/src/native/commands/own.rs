@@ -18,7 +18,7 @@ use crate::native::sandbox::Held;
 use crate::native::tool::{Content, ToolContext, ToolError};
 use crate::native::visible;
 
-/// A command that is told to end may tidy up, but nobody waits long for it.
+/// How a command is stopped: it may tidy up, but nobody waits long for it.
 const LADDER: StopLadder =
     StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_millis(500) };
 /// How long is waited for descendants: the keeper gives what is left behind half a second; what is

@@ -10,7 +10,7 @@ use crate::native::chat::{Delta, Message, Part, Request, push_user};
 use crate::native::session::Session;
 use crate::native::tool::ToolError;
 
-/// Far more than any answer that is asked for here.
+/// Longest answer: far more than any that is asked for here.
 const MAX_ANSWER_CHARS: usize = 200_000;
 const MAX_TRIES: usize = 2;
 

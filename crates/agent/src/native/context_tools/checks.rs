@@ -27,7 +27,7 @@ pub(super) struct Checks(Vec<String>);
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub has_passed: bool,
-    /// For the model.
+    /// A report for the model.
     pub text: String,
     pub content: Vec<Content>,
 }

@@ -1,4 +1,4 @@
-//! `objective_set`: an objective that is told with every request.
+//! `objective_set`: sets an objective that is sent to the model with every request.
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ async fn write(
         while let Some(line) = lines.recv().await {
             match timeout(WRITE_WITHIN, stdin.write_all(&line)).await {
                 Ok(Ok(())) => {}
-                // The server is gone; its stdout tells.
+                // The server is gone, which is noticed at its stdout.
                 Ok(Err(_broken_pipe)) => return,
                 Err(_elapsed) => {
                     let _ = reason.set("does not read what it is sent".to_owned());

@@ -124,7 +124,7 @@ impl Talk for MainTalk<'_> {
     }
 
     async fn make_room(&mut self, used: u64) -> Telling {
-        // What came since is not in what the endpoint counted; nor does every endpoint count.
+        // Newer items are not in what the endpoint counted; nor does every endpoint count.
         let entries = self.session.journal.all();
         if !context::has_answers(&entries) {
             return Ok(());

@@ -26,7 +26,7 @@ use crate::native::cost;
 use crate::native::endpoint::shown;
 use crate::native::http;
 
-/// What follows the last token (usage, `[DONE]`) comes at once, if it comes.
+/// Time for what follows the last token (usage, `[DONE]`): it comes at once, if it comes.
 const TAIL_WITHIN: Duration = Duration::from_secs(5);
 const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 /// Bytes read of the body of a refusal.
@@ -73,7 +73,7 @@ struct Reading {
     reader: Reader,
     chunks: Chunks,
     first_by: Instant,
-    /// Whether the transport itself tells the end of the body.
+    /// Whether the transport itself marks the end of the body.
     is_framed: bool,
     is_done: bool,
     /// The body has nothing more to read.
@@ -229,7 +229,7 @@ impl Way {
                 self.take(reading)?;
                 fed.map_err(|error| Failure::protocol(endpoint, &self.url, &error.to_string()))?;
             }
-            // Everything was said before the connection was lost or fell silent.
+            // The answer was whole before the connection was lost or fell silent.
             Ok(Err(_)) | Err(_) if has_finish => {
                 reading.is_done = true;
                 reading.is_over = true;

@@ -3,7 +3,7 @@
 //! Always true: what goes out is what strict endpoints take. Users' messages that follow each
 //! other are one; arguments that are not JSON go back as JSON that holds them; results of tools
 //! are text, and their images follow in a message of the user. To a model without tools there
-//! are neither calls nor results: both are told in words.
+//! are neither calls nor results: both become text.
 
 use serde_json::{Map, Value, json};
 
@@ -128,7 +128,8 @@ impl Talk {
         }
     }
 
-    /// One string where that is possible: not every endpoint takes a list.
+    /// The content of a message: one string where that is possible, because not every endpoint
+    /// takes a list.
     fn content(&self, parts: &[Part]) -> Value {
         let has_images = parts.iter().any(|part| matches!(part, Part::Image { .. }));
         if !has_images || !self.takes_images {

@@ -30,7 +30,7 @@ pub(super) struct Chunks {
 pub(super) enum Bad {
     /// The endpoint reported an error.
     Error(Value),
-    /// More than any answer holds.
+    /// The answer is longer than any answer can be.
     TooMuch,
 }
 

@@ -83,7 +83,7 @@ pub(super) fn resource_url(endpoint: &Endpoint) -> Url {
     url
 }
 
-/// Another path on the same server.
+/// The URL of another path on the same server.
 pub(super) fn beside(endpoint: &Endpoint, path: &str) -> Url {
     let mut url = endpoint.base.clone();
     let own = base_path(endpoint);

@@ -12,7 +12,7 @@ use wire::Category;
 use crate::native::endpoint::{Endpoint, shown};
 use crate::native::excerpt;
 
-/// As much of a provider's explanation as a person reads.
+/// Characters of a provider's explanation: as much as a person reads.
 const MAX_EXPLANATION_CHARS: usize = 600;
 
 /// A failed request to an endpoint, for people.
@@ -155,7 +155,7 @@ fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {
 fn classify(status: u16, explanation: &Explanation) -> (Category, bool) {
     let words = format!("{} {}", explanation.text, explanation.code).to_lowercase();
     let category = match Category::classify(Some(status.into()), &words) {
-        // A summary of the conversation is the price of this one: only llama.cpp's own words say it.
+        // This one costs a summary of the conversation, so only llama.cpp's own texts count.
         Category::PromptTooLarge if status == 500 && !is_of_llama(&words) => {
             Category::UpstreamUnavailable
         }
@@ -180,7 +180,7 @@ fn is_of_llama(words: &str) -> bool {
     ["exceed_context_size", "available context size"].iter().any(|said| words.contains(said))
 }
 
-/// What a provider says about its refusal, whatever shape it has.
+/// A provider's explanation of its refusal, whatever shape it has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Explanation {
     pub(super) text: String,
@@ -248,7 +248,7 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-/// Without line breaks and control characters, and not too long.
+/// The text without line breaks and control characters, and not too long.
 pub(super) fn on_one_line(text: &str) -> String {
     let mut out = String::new();
     // Bounded before the work, not after it: each word has a character at least.

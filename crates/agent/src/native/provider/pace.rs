@@ -1,4 +1,4 @@
-//! How long to wait before a request is repeated.
+//! Waits before a request is repeated.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 /// Longest single wait. An endpoint that wants us to come back later is asked again now and then,
 /// until [`MAX_WAITED`] has passed.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
-/// All waits of one request together: a person sits in front of it.
+/// Longest sum of all waits of one request: a person sits in front of it.
 pub(super) const MAX_WAITED: Duration = Duration::from_secs(150);
 /// Longest wait that doubling leads to.
 const MAX_BACKOFF: Duration = Duration::from_secs(20);

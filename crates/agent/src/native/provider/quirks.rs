@@ -52,7 +52,7 @@ const NO_TOOLS: [&str; 24] = [
 ];
 
 impl Quirks {
-    /// What to leave out after a refusal; `None` if that would not help.
+    /// The quirks after a refusal; `None` if it would not help to leave out more.
     pub(super) fn learn(self, sent: &Value, status: u16, answer: &str) -> Option<Self> {
         if self.blames_tools(sent, status, answer) {
             return Some(Self { no_tools: true, ..self });

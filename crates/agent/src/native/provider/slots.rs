@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-/// No model runs more at once; beyond that an answer is broken.
+/// Most calls of one answer: no model runs more at once; beyond that an answer is broken.
 pub(super) const MAX_CALLS: usize = 256;
 
 #[derive(Debug, Default)]

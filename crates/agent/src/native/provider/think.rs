@@ -9,7 +9,7 @@ use crate::native::chat::Delta;
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Where in the answer we are, and what of it may still turn out to be part of a tag.
+/// The place in the answer, with text that may still turn out to be part of a tag.
 #[derive(Debug, Default)]
 pub(super) enum Think {
     /// Nothing but white space and perhaps the beginning of the tag.

@@ -18,11 +18,11 @@ const PROGRAMS: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 /// Time for a trial: it takes milliseconds, or hangs.
 const TRIED_WITHIN: Duration = Duration::from_secs(5);
-/// Where nearly all sockets are: of containers, service managers, agents with keys.
+/// The directory of nearly all sockets: of containers, service managers, agents with keys.
 const SOCKETS: &str = "/run";
 /// Directories in it in which programs are found, so that they stay visible.
 const KEPT_OF_RUN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
-/// Where some systems keep the addresses of name servers.
+/// The directory where some systems keep the addresses of name servers.
 const NAME_SERVERS: &str = "/run/systemd/resolve";
 /// Directories of the system that a command does not see, but for roots in them.
 const COVERED: [&str; 3] = [SOCKETS, "/tmp", "/dev"];
@@ -105,7 +105,7 @@ impl Bubblewrap {
     }
 }
 
-/// What is mounted at one place.
+/// Kinds of mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Shown {
     Writable,
@@ -115,8 +115,8 @@ enum Shown {
 }
 
 impl View<'_> {
-    /// All that differs from the system, each directory before what is in it: so a mount never
-    /// shows again what another one hides below it.
+    /// Mounts for all that differs from the system, each directory before what is in it: so a
+    /// mount never shows again what another one hides below it.
     fn mounts(&self) -> Vec<OsString> {
         let Places { anchors, sealed, absent, .. } = self.places;
         let all = |paths: &[PathBuf], shown: Shown| -> Vec<(PathBuf, Shown)> {

@@ -26,13 +26,13 @@ pub(super) enum FilterError {
 /// Groups of calls that are refused besides those that always are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed {
-    /// No socket but those of this machine.
+    /// Refuses all sockets but those of this machine.
     pub(super) network: bool,
-    /// No connecting at all: to a socket in the file system is a way to have somebody outside do
+    /// Refuses to connect at all: to a socket in the file system is a way to have somebody outside do
     /// something, and only newer kernels tell which socket it is.
     pub(super) connecting: bool,
-    /// No sockets of this machine, where connecting to others must go on: pairs can be made, but
-    /// for datagrams.
+    /// Refuses sockets of this machine, where connecting to others must go on: pairs can be made,
+    /// but for datagrams.
     pub(super) local: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(FilterError::Architecture)?;
     let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    // No rule means: whatever the arguments.
+    // An empty list of rules refuses a call whatever its arguments.
     let mut always = vec![
         // With io_uring a process does what is filtered here without a system call.
         libc::SYS_io_uring_setup,

@@ -43,11 +43,11 @@ const DEVICES: &str =
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Policy {
     network: bool,
-    /// Without symbolic links in them.
+    /// Paths that may be changed, without symbolic links in them.
     writable: Vec<PathBuf>,
-    /// Inside those, and not writable.
+    /// Paths inside those that may not be changed.
     sealed: BTreeSet<PathBuf>,
-    /// Not even readable; not inside those.
+    /// Paths that may not even be read; not inside the writable ones.
     hidden: BTreeSet<PathBuf>,
 }
 
@@ -83,7 +83,7 @@ pub fn launcher_main(args: &[OsString]) -> ExitCode {
     ExitCode::from(NOT_RUN)
 }
 
-/// Whether this kernel can hold anything in; nothing is restricted.
+/// Whether this kernel can enforce a sandbox; nothing is restricted.
 pub(super) fn is_available() -> Result<(), String> {
     let needed = AccessFs::from_all(OLDEST);
     is_known(needed).map_err(|_| "this kernel has none, or one too old (before 6.2)".to_owned())?;
@@ -170,7 +170,7 @@ impl Policy {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(OLDEST))?
-            // Newer kernels hold in more.
+            // Newer kernels can restrict more.
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(KNOWS_SOCKETS))?
             .scope(Scope::from_all(KNOWS_SOCKETS))?;

@@ -12,7 +12,7 @@ const DATAGRAMS: &str = "0002";
 /// Most sockets that are covered: the length of a command line has a limit.
 const MAX: usize = 1000;
 
-/// All of them that a command would see.
+/// The listening sockets that a command would see.
 pub(super) fn listening(is_seen: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let list = std::fs::read_to_string(LIST).unwrap_or_default();
     let mut paths: Vec<PathBuf> = list

@@ -1,7 +1,7 @@
 //! The cost of a session, over its whole life.
 //!
 //! In: what was used and what of that has a known cost. Out: `usage_update`, with the sum. Where
-//! no cost is known none is told. The sum is made from the journal when a session is taken up
+//! no cost is known none is reported. The sum is made from the journal when a session is taken up
 //! again.
 
 use std::sync::Mutex;

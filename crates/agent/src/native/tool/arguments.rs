@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::ToolError;
 
-/// One argument, as models are told of it.
+/// One argument, as it is described to models.
 #[derive(Debug)]
 pub(in crate::native) struct Argument {
     name: &'static str,
@@ -16,7 +16,7 @@ pub(in crate::native) struct Argument {
 }
 
 impl Argument {
-    /// One without which a call cannot be made.
+    /// The same argument, without which a call cannot be made.
     pub(in crate::native) fn required(self) -> Self {
         Self { is_required: true, ..self }
     }

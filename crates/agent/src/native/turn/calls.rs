@@ -80,7 +80,7 @@ struct Batch<'a, T> {
 
 struct Call<'a> {
     asked: &'a ToolCall,
-    /// As clients know it, but for what a call that runs shows of its progress.
+    /// The call as clients know it, but for what a call that runs shows of its progress.
     shown: Value,
     progress: Progress,
     is_over: bool,
@@ -108,7 +108,7 @@ impl Turn<'_> {
         let mut batch = Batch { turn: self, talk, failing, answer, calls, running };
         let flow = batch.run().await?;
         if flow == Flow::Cancelled {
-            // What runs is dropped, which ends it.
+            // Running calls are dropped, which ends them.
             batch.running.clear();
             batch.close_all().await?;
         }
@@ -292,7 +292,7 @@ impl<T: Talk> Batch<'_, T> {
             let Call { shown, progress, is_over, .. } = &mut self.calls[index];
             if !*is_over {
                 shown["status"] = json!("failed");
-                // What it has printed stays to be seen.
+                // The output so far stays to be seen.
                 put(shown, &progress.shown(), &[]);
                 self.close(index, vec![Part::text(CANCELLED)]).await?;
             }

@@ -147,7 +147,7 @@ async fn resolve(
     if addresses.is_empty() {
         return Err(ToolError(format!("the name {host} has no address")));
     }
-    // One inside is enough to refuse: a name with both kinds is made to get past a check.
+    // One private address is enough to refuse: a name with both kinds is made to get past a check.
     for address in &addresses {
         check_address(host, address.ip(), settings)?;
     }
@@ -240,7 +240,7 @@ pub(super) fn is_html(kind: &str) -> bool {
 }
 
 fn is_text(kind: &str) -> bool {
-    // Of `application`.
+    // Subtypes of `application`.
     const OTHERS: &str = "json xml xhtml+xml javascript yaml x-yaml toml x-ndjson x-sh";
     let is_other = |name| OTHERS.split(' ').any(|other| other == name);
     kind.starts_with("text/")

@@ -102,7 +102,7 @@ fn step(patch: FilePatch<'_, str>) -> Result<Step<'_>, String> {
     })
 }
 
-/// Without git's `a/` or `b/`.
+/// The path without git's `a/` or `b/`.
 fn bare(path: &str) -> String {
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path).to_owned()
 }

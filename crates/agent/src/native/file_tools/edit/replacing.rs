@@ -14,9 +14,9 @@ const MAX_NAMED: usize = 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Replaced {
     pub text: String,
-    /// Where the first change is, counted from 1.
+    /// The line of the first change, counted from 1.
     pub line: usize,
-    /// For the model.
+    /// A report for the model.
     pub about: String,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Block<'a> {
         Self { lines, is_closed }
     }
 
-    /// Where it is in `whole`; places do not overlap.
+    /// The places of the block in `whole`, which do not overlap.
     fn places(&self, whole: &str, alike: fn(&str, &str) -> bool) -> Vec<Range<usize>> {
         // White space alone is everywhere.
         if self.lines.iter().all(|line| line.trim().is_empty()) {
