@@ -28,8 +28,8 @@ pub(super) enum FilterError {
 pub(super) struct Closed {
     /// Refuses all sockets but those of this machine.
     pub(super) network: bool,
-    /// Refuses to connect at all: to a socket in the file system is a way to have somebody outside do
-    /// something, and only newer kernels tell which socket it is.
+    /// Refuses to connect at all: to a socket in the file system is a way to have somebody outside
+    /// do something, and only newer kernels tell which socket it is.
     pub(super) connecting: bool,
     /// Refuses sockets of this machine, where connecting to others must go on: pairs can be made,
     /// but for datagrams.
