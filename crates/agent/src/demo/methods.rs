@@ -294,7 +294,7 @@ async fn save(connection: &Connection, id: &str) -> Result<(), RpcError> {
 }
 
 fn storage(problem: &std::io::Error) -> RpcError {
-    RpcError::new(codes::INTERNAL, format!("cannot keep the session: {problem}"))
+    RpcError::new(codes::INTERNAL, format!("cannot save the session: {problem}"))
 }
 
 #[derive(Deserialize)]

@@ -212,7 +212,7 @@ impl Journal {
                 // Items that a later version wrote are left out.
                 match event.payload.read::<Item>() {
                     Ok(item) => entries.push(Entry { seq: event.seq.0, item: Arc::new(item) }),
-                    Err(error) => tracing::warn!(seq = event.seq.0, %error, "an unknown item"),
+                    Err(error) => tracing::warn!(seq = event.seq.0, %error, "an item is unknown"),
                 }
             }
         }

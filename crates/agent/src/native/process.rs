@@ -99,7 +99,7 @@ where
         tracing::warn!("some sessions did not end in time");
     }
     connection.close();
-    process.setup.log.sync().await.unwrap_or_else(|error| tracing::error!(%error, "the last sync"));
+    process.setup.log.sync().await.unwrap_or_else(|error| tracing::error!(%error, "log unsynced"));
 }
 
 impl Process {
@@ -213,7 +213,7 @@ impl Process {
     }
 
     fn abilities(&self) -> Result<Abilities, RpcError> {
-        let unknown = || RpcError::invalid_request("say `initialize` first");
+        let unknown = || RpcError::invalid_request("call `initialize` first");
         self.client.get().copied().ok_or_else(unknown)
     }
 

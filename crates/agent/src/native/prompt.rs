@@ -72,7 +72,7 @@ impl Session {
                 self.say(&failure.message).await;
                 let message = failure.message.clone();
                 if let Err(error) = self.journal.add(Item::Failed { message }).await {
-                    tracing::error!(%error, "the failure is not kept");
+                    tracing::error!(%error, "the failure could not be logged");
                 }
                 let mut answer = answer(Stop::EndTurn, Usage::default());
                 let error = json!({ "category": failure.category, "message": failure.message });
@@ -170,7 +170,7 @@ impl Session {
                 continue;
             }
             let title = format!("The MCP server {} does not answer", trouble.server);
-            tracing::warn!(server = trouble.server, error = trouble.message, "an MCP server");
+            tracing::warn!(server = trouble.server, error = trouble.message, "an MCP server fails");
             self.warn(&title, &trouble.message).await;
         }
     }

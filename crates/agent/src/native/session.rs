@@ -66,7 +66,7 @@ pub(super) struct Told {
 pub(super) enum TurnError {
     #[error(transparent)]
     Model(#[from] Failure),
-    #[error("cannot keep the session: {0}")]
+    #[error("cannot save the session: {0}")]
     Store(#[from] StoreError),
     #[error("the client is gone")]
     ClientGone,
@@ -144,7 +144,7 @@ impl Session {
             options.clone()
         };
         let kept = self.journal.add(Item::Options { options }).await;
-        kept.map_err(|error| RpcError::internal(format_args!("cannot keep it: {error}")))?;
+        kept.map_err(|error| RpcError::internal(format_args!("cannot save the option: {error}")))?;
         Ok(true)
     }
 

@@ -51,7 +51,7 @@ pub(super) async fn read(text: &str, session: &Session) -> Slash {
         "compact" => Slash::Compact,
         "clear" => match session.journal.add(Item::Cleared).await {
             Ok(_) => Slash::Done("What was said before is forgotten; it stays in the log.".into()),
-            Err(error) => Slash::Done(format!("The session cannot be kept: {error}")),
+            Err(error) => Slash::Done(format!("The session cannot be saved: {error}")),
         },
         "model" => Slash::Done(model(rest, session).await),
         "help" => Slash::Done(help(session)),

@@ -136,7 +136,7 @@ fn report(finished: Finished, limit: Duration) -> Output {
         End::Code(0) => format!("Exit code 0 after {took:.1} s."),
         End::Code(code) => format!("Failed with exit code {code} after {took:.1} s."),
         End::Signal(signal) => format!("Killed by {signal} after {took:.1} s."),
-        End::Unknown => format!("Ended after {took:.1} s; nobody knows how."),
+        End::Unknown => format!("Ended after {took:.1} s with an unknown exit status."),
         End::TimedOut => format!(
             "Ended by us, with everything it had started, because it took longer than {} s. \
              If it needs more time, give a larger `timeout` in milliseconds.",

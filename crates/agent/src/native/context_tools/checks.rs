@@ -76,7 +76,7 @@ impl Checks {
                 End::Code(0) => "passed".to_owned(),
                 End::Code(code) => format!("failed with exit code {code}"),
                 End::Signal(signal) => format!("was killed by {signal}"),
-                End::Unknown => "ended nobody knows how".to_owned(),
+                End::Unknown => "ended with an unknown exit status".to_owned(),
                 End::TimedOut => format!("was ended after {} s", timeout.as_secs()),
             };
             outcome.has_passed &= finished.end == End::Code(0);

@@ -41,7 +41,7 @@ impl Desk {
 
     pub(super) async fn keep(&self, item: Item) -> Result<(), ToolError> {
         let kept = self.session.journal.add(item).await;
-        kept.map(drop).map_err(|error| ToolError(format!("It cannot be kept: {error}.")))
+        kept.map(drop).map_err(|error| ToolError(format!("The change cannot be saved: {error}.")))
     }
 
     /// About how many tokens the conversation takes as it is sent now.

@@ -97,7 +97,7 @@ fn list(desk: &Desk, numbers: Option<&Numbers>) -> String {
             format!("({n_left_out} earlier parts, up to {}: list them with `parts`)", last.number),
         );
     }
-    lines.push(format!("About {} tokens are told.", desk.tokens()));
+    lines.push(format!("The conversation takes about {} tokens.", desk.tokens()));
     lines.join("\n")
 }
 

@@ -116,7 +116,7 @@ impl Server {
                     why
                 }
             };
-            tracing::warn!(server = self.spec.name, why, "an MCP server is not there");
+            tracing::warn!(server = self.spec.name, why, "an MCP server is not available");
             n_ends += 1;
             self.end(n_ends, why);
             loop {
