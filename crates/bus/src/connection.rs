@@ -31,10 +31,11 @@ mod writer;
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     pub max_line_bytes: usize,
-    /// A message with more is not read: whoever waits for it is told so.
+    /// JSON values in one message. A message with more is not read, and whoever waits for it gets
+    /// an error.
     pub max_values: usize,
-    /// Bytes that may wait for the peer, be it in the middle of being written. A larger line has a
-    /// place of its own, of which there is one.
+    /// Bytes queued for the peer, a line that is half written included. A larger line waits outside
+    /// of this budget, one at a time.
     pub outbox_bytes: usize,
     /// A peer that takes no byte for this long while we have something to say is stalled.
     pub write_stall: Duration,
@@ -42,12 +43,12 @@ pub struct ConnectionLimits {
 
 /// Lines that may wait for a peer that is slow to read.
 const OUTBOX_LINES: usize = 256;
-/// What is usual for [`ConnectionLimits::outbox_bytes`].
+/// The default of [`ConnectionLimits::outbox_bytes`].
 pub const OUTBOX_BYTES: usize = 8 << 20;
 /// Batches that wait between the reader and its consumer; a batch may be one huge line.
 const INBOX_BATCHES: usize = 1;
 
-/// What the peer sent.
+/// A message, or an unreadable line, of the peer.
 #[derive(Debug)]
 pub enum Incoming {
     Request(Message),
@@ -60,14 +61,15 @@ pub enum Incoming {
         tag: u64,
         outcome: Outcome,
     },
-    /// An answer to nothing: asked long ago and given up, answered twice, or made up.
+    /// A response that matches no open request of ours: given up long ago, answered twice, or made
+    /// up.
     Unasked(Message),
     BadLine(LineError),
     BadMessage {
         error: MessageError,
         /// The beginning of the line.
         line: String,
-        /// Whoever waited for it has been told, under its own id.
+        /// Whether its sender, or our own caller, has got an error under the message's own id.
         is_answered: bool,
     },
 }
@@ -100,7 +102,8 @@ pub enum CallError {
     TimedOut { method: String, waited: Duration },
 }
 
-/// A cheap handle; the connection ends when the last one is dropped or on [`close`].
+/// A handle to the connection, cheap to clone; the connection ends when the last one is dropped or
+/// on [`close`].
 ///
 /// [`close`]: Connection::close
 #[derive(Debug, Clone)]
@@ -120,8 +123,8 @@ struct Shared {
     patience: Arc<Patience>,
 }
 
-/// Whether a peer that does not read is expected not to. Odd while it is; counted, so that
-/// one wait can tell whether it was so at any time in it.
+/// Whether the peer has been stopped on purpose, so that not reading is no stall. A counter, odd
+/// while it is so: from it a wait sees whether it was so at any time in it.
 #[derive(Debug, Default)]
 struct Patience(AtomicU64);
 
@@ -145,7 +148,7 @@ impl Patience {
 #[derive(Debug)]
 struct Line {
     bytes: Bytes,
-    /// Given back when the line is written.
+    /// Its share of the outbox's budget, given back when the line is written.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -174,7 +177,7 @@ struct Calls {
     is_closed: bool,
 }
 
-/// The stream of what the peer sends; ends when the peer has closed its side.
+/// The stream of the peer's messages; ends when the peer has closed its side.
 #[derive(Debug)]
 pub struct Inbox {
     batches: mpsc::Receiver<Vec<Incoming>>,
@@ -301,7 +304,7 @@ impl Connection {
         self.send(wire::error_line(&id, &error)).await
     }
 
-    /// Until the peer has taken what is queued, or the connection closes.
+    /// Resolves when the peer has taken all that is queued, or the connection closes.
     pub async fn drained(&self) {
         let all = u32::try_from(self.shared.max_outbox).unwrap_or(u32::MAX);
         let taken = async {
@@ -324,7 +327,7 @@ impl Connection {
         self.shared.patience.set(is_patient);
     }
 
-    /// Until the peer has refused to read for too long.
+    /// Resolves when the peer counts as stalled: it has refused to read for too long.
     pub async fn stalled(&self) {
         self.shared.stalled.cancelled().await;
     }
@@ -363,7 +366,7 @@ impl Connection {
 }
 
 impl Shared {
-    /// Where a line waits, and how much of that it takes.
+    /// The semaphore from which a line takes its permits, and how many.
     fn places(&self, line: &str) -> (Arc<Semaphore>, u32) {
         match u32::try_from(line.len()) {
             Ok(n_bytes) if line.len() <= self.max_outbox => (self.outbox_bytes.clone(), n_bytes),
@@ -381,7 +384,7 @@ impl Shared {
         })
     }
 
-    /// Whoever waits for the answer to a request of ours.
+    /// Takes out the waiter for the answer to a request of ours.
     fn take_waiter(&self, id: &RpcId) -> Option<Waiter> {
         self.calls().waiting.remove(&id.as_number()?)
     }

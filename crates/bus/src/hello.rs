@@ -1,5 +1,5 @@
-//! What a client says first, to Switchyard itself and to no worker: who it is, and which pool it
-//! wants.
+//! The first message of a client of the bus, read by Switchyard itself and by no worker: the
+//! client's token, and which pool it wants.
 //!
 //! Either a message of its own, `switchyard/hello` with `params {token?, pool?}`, or any other, as
 //! the `initialize` of a client that cannot say more than its protocol has, with the token in
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::{Envelope, MessageKind};
 
-/// What a client may say first, to show its token and to choose its pool.
+/// The method of the first message with which a client shows its token and chooses its pool.
 pub(crate) const HELLO: &str = "switchyard/hello";
 
 pub(crate) fn is_hello(line: &[u8], envelope: &Envelope) -> bool {
@@ -28,14 +28,15 @@ pub(crate) fn welcome(raw_id: &[u8]) -> Bytes {
     Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat())
 }
 
-/// The first line of a client, as far as it is about the client itself.
+/// The first line of a client, as far as it is about the client itself: token, pool, and what of
+/// the line goes on.
 #[derive(Debug)]
 pub struct FirstWords {
     pub token: Option<String>,
     pub pool: Option<String>,
-    /// A message that goes on, without its token; nothing of a hello does.
+    /// The message to pass on, without its token; `None` for a hello, of which nothing goes on.
     pub message: Option<Bytes>,
-    /// What a hello is told, if it asked.
+    /// The response to a hello, if it was a request.
     pub answer: Option<Bytes>,
     raw_id: Bytes,
 }
@@ -65,13 +66,13 @@ impl FirstWords {
         Some(Self { token, pool: None, message, answer: None, raw_id })
     }
 
-    /// The answer to a client that is not let in.
+    /// The error response to a client that is not authorized.
     pub fn refusal(&self, why: &str) -> Bytes {
         refusal(&self.raw_id, why)
     }
 }
 
-/// The answer to a client that is not let in, under the raw id of what it said.
+/// The error response to a client that is not authorized, under the raw id of its message.
 pub fn refusal(raw_id: &[u8], why: &str) -> Bytes {
     let raw_id = if raw_id.is_empty() { b"null" } else { raw_id };
     let error = format!(
@@ -92,7 +93,7 @@ struct Own<'a> {
     token: Option<&'a RawValue>,
 }
 
-/// The token in a raw `_meta`, as it stands there.
+/// The token in a raw `_meta`, as raw JSON.
 pub(crate) fn token_in(meta: &[u8]) -> Option<&RawValue> {
     serde_json::from_slice::<Meta<'_>>(meta).ok()?.switchyard?.token
 }
@@ -108,7 +109,7 @@ pub(crate) fn blanked(line: &[u8], meta: &[u8]) -> Option<Vec<u8>> {
     Some([before, BLANK.as_bytes(), after].concat())
 }
 
-/// A secret that lets a client in.
+/// A secret that authorizes a client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Arc<str>);
 
@@ -119,7 +120,7 @@ impl Token {
         (secret.len() >= MIN_BYTES).then(|| Self(secret.into()))
     }
 
-    /// Takes as long for every wrong token of the same length.
+    /// Compares in the same time for every wrong token of the same length.
     pub fn is(&self, said: &str) -> bool {
         let (own, said) = (self.0.as_bytes(), said.as_bytes());
         let differences = own.iter().zip(said).fold(0, |all, (a, b)| all | black_box(a ^ b));
@@ -135,7 +136,7 @@ impl fmt::Debug for Token {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
-    /// A hello that was in order. `answer` is what it is told, if it asked.
+    /// An accepted hello, with the response to it if it was a request.
     Hello {
         pool: Option<Arc<str>>,
         answer: Option<Bytes>,

@@ -119,7 +119,8 @@ impl Bus {
         self.guarded_port(pool, None).await
     }
 
-    /// For somebody outside of it, who must show the token in the first message.
+    /// A client for a connection from outside of this program, which must show the token in its
+    /// first message.
     pub async fn guarded_port(
         &self,
         pool: Option<&str>,
@@ -131,7 +132,7 @@ impl Bus {
         Ok(port)
     }
 
-    /// What it does at this moment, and what it has done.
+    /// A snapshot of the bus: its state at this moment, and what it has counted.
     pub async fn picture(&self) -> Result<Picture, BusError> {
         let (reply, answer) = oneshot::channel();
         self.shared.mailbox.send(Note::Picture(reply)).await?;
@@ -164,7 +165,7 @@ impl Bus {
         self.ended().await
     }
 
-    /// Resolves when the bus has ended, whoever wished it.
+    /// Resolves when the bus has ended, for whatever reason.
     pub async fn ended(&self) -> Result<(), BusError> {
         self.shared.mailbox.closed().await;
         self.shared.tracker.close();

@@ -1,5 +1,4 @@
-//! What a process asks of its operating system and its C library about itself, where Rust cannot
-//! check the asking.
+//! Calls of this process to its operating system and its C library that Rust cannot check.
 //!
 //! The only `unsafe` of the project is here.
 #![allow(unsafe_code)]

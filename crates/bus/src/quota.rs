@@ -1,5 +1,5 @@
-//! How much is kept at a time of what clients send until it was served, and of what they asked for
-//! until they have read it.
+//! Limits on the bytes kept for clients: of what they send until it was served, and of what they
+//! asked for until they have read it.
 //!
 //! Each body has a limit of its own; without one for all together many of them, sent at once or
 //! never finished, would take all memory.
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// Two prompts of the largest kind, and some more.
+/// The bytes of one client. Two prompts of the largest kind, and some more.
 const MAX_EACH: usize = 48 << 20;
 const MAX_ALL: usize = 128 << 20;
 
@@ -25,11 +25,11 @@ struct Taken {
     by_name: HashMap<String, usize>,
 }
 
-/// What one request has taken; given back when it is dropped.
+/// The bytes reserved for one request; given back when it is dropped.
 #[derive(Debug)]
 pub struct Reserved {
     quota: Arc<ByteQuota>,
-    /// Of whoever sends it.
+    /// The client that sends the request.
     name: String,
     n_bytes: AtomicUsize,
 }
@@ -39,7 +39,8 @@ impl ByteQuota {
         Reserved { quota: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
     }
 
-    /// `is_whole`: it cannot be smaller, and has room if there is nothing else of this one.
+    /// Counts bytes if there is room. `is_whole`: they cannot be fewer, and have room if this
+    /// client has nothing else.
     fn take(&self, name: &str, n_bytes: usize, is_whole: bool) -> bool {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.by_name.get(name).copied().unwrap_or(0);
@@ -65,18 +66,18 @@ impl ByteQuota {
 }
 
 impl Reserved {
-    /// Whether there was room for so much more.
+    /// Reserves more bytes; false if there is no room for them.
     pub fn take(&self, n_bytes: usize) -> bool {
         self.book(n_bytes, self.quota.take(&self.name, n_bytes, false))
     }
 
-    /// The same for what cannot be smaller: it has room if there is nothing else of this one.
+    /// As [`take`](Self::take), for bytes that cannot be fewer: they have room if this client has
+    /// nothing else.
     pub fn take_whole(&self, n_bytes: usize) -> bool {
         self.book(n_bytes, self.quota.take(&self.name, n_bytes, true))
     }
 
-    /// The same bytes, which count until the last part of them is dropped; none if there is no
-    /// room.
+    /// The same bytes, counted until the last slice of them is dropped; `None` if there is no room.
     pub fn hold(self: &Arc<Self>, bytes: Bytes) -> Option<Bytes> {
         self.take(bytes.len()).then(|| Bytes::from_owner(Held { bytes, reserved: self.clone() }))
     }
@@ -90,20 +91,20 @@ impl Reserved {
         self.n_bytes.load(Ordering::Relaxed)
     }
 
-    /// So much of it, or all if it is less.
+    /// Gives back so many bytes, or all if there are fewer.
     pub fn give_back_some(&self, n_bytes: usize) {
         let less = |n_taken: usize| Some(n_taken.saturating_sub(n_bytes));
         let taken = self.n_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         self.quota.give_back(&self.name, taken.unwrap_or_default().min(n_bytes));
     }
 
-    /// All of it, as if nothing had been taken.
+    /// Gives back all bytes, as if nothing had been taken.
     pub fn give_back(&self) {
         self.quota.give_back(&self.name, self.n_bytes.swap(0, Ordering::Relaxed));
     }
 }
 
-/// What is held, until it is dropped.
+/// A buffer that counts against a quota until it is dropped.
 struct Held {
     bytes: Bytes,
     reserved: Arc<Reserved>,

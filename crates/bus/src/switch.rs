@@ -1,4 +1,5 @@
-//! The bus without its pipes: which line goes where, and which worker lives.
+//! The bus without its pipes: routes lines between clients and workers, and decides which workers
+//! live.
 //!
 //! In: an [`Input`] and the time. Out: [`Output`]s, appended to a list. No I/O, no clock, no
 //! randomness but a seeded generator for jitter: the same plan, seed and history give the same
@@ -106,9 +107,9 @@ pub struct Switch {
     n_workers: u64,
     n_pools: u32,
     n_fans: u64,
-    /// Pools for which something waits and may now find a place.
+    /// Pools with waiting messages, for which a worker may now be found.
     retries: Vec<PoolId>,
-    /// Clients that have finished and may have got their last answer.
+    /// Clients that have ended their input and may have got their last answer.
     finishing: Vec<ClientId>,
     is_draining: bool,
     now: Millis,
@@ -201,7 +202,7 @@ impl Switch {
         self.step(now, out, |switch| switch.worker_line(worker, line));
     }
 
-    /// Does something, and what became possible by it; the outputs go to `out`.
+    /// Lets one thing happen and routes again what it made possible; the outputs go to `out`.
     fn step(&mut self, now: Millis, out: &mut Vec<Output>, act: impl FnOnce(&mut Self)) {
         self.now = self.now.max(now);
         std::mem::swap(&mut self.out, out);

@@ -1,4 +1,4 @@
-//! The peer's requests that wait for an answer, so many and so large as may.
+//! The peer's requests that wait for an answer, bounded in number and in bytes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,24 +7,24 @@ use wire::RpcId;
 
 /// Requests of the peer that may be open at once; more are refused.
 const MAX_OPEN_REQUESTS: usize = 1024;
-/// Bytes of them, which whoever deals with them may have to hold; a single larger one is let
+/// Bytes of all open requests, which their handlers may have to hold; a single larger one is let
 /// through alone.
 const MAX_OPEN_BYTES: usize = 32 << 20;
 /// An id is kept by everybody who deals with the request, and is in its answer.
 const MAX_ID_BYTES: usize = 1024;
 
-/// With their sizes.
+/// The ids of open requests, with the requests' sizes.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
     by_id: HashMap<RpcId, usize>,
     n_bytes: usize,
-    /// Answers that the peer does not take. It may ask again under their ids, once it has them.
+    /// Answers that the peer does not read; they count as open, although their ids are free again.
     pub(super) n_unread: usize,
 }
 
 impl OpenRequests {
-    /// Notes one. A second request under an id that is still open could not be answered
-    /// unambiguously.
+    /// Adds a request, or says why it is refused. A second request under an id that is still open
+    /// could not be answered unambiguously.
     pub(super) fn add(&mut self, id: RpcId, n_bytes: usize) -> Result<(), &'static str> {
         let is_full = self.by_id.len() + self.n_unread >= MAX_OPEN_REQUESTS
             || self.n_bytes > 0 && self.n_bytes + n_bytes > MAX_OPEN_BYTES;

@@ -1,4 +1,4 @@
-//! The half of a connection that listens.
+//! The reading half of a connection: bytes to lines, lines to messages.
 
 use std::sync::{Arc, Weak};
 
@@ -10,12 +10,12 @@ use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError, RpcId};
 use super::{ConnectionLimits, Incoming, Outcome, Shared};
 use crate::quota::Reserved;
 
-/// Read at once: what a pipe holds by default, so a flood comes in large batches.
+/// Bytes per read: what a pipe holds by default, so a flood comes in large batches.
 const READ_BYTES: usize = 64 << 10;
 
 pub(super) struct Reader {
     pub(super) limits: ConnectionLimits,
-    /// Where large lines count, if anywhere.
+    /// The quota against which large lines count, if there is one.
     pub(super) quota: Option<Arc<Reserved>>,
     pub(super) shared: Weak<Shared>,
 }
@@ -107,7 +107,7 @@ impl Reader {
         }
     }
 
-    /// Nothing more is heard of this peer, which is told why.
+    /// Closes the connection after an error response that says why.
     fn end(&self, why: &str) {
         let Some(shared) = self.shared.upgrade() else { return };
         let _ = shared.try_send(wire::error_line(&RpcId::null(), &RpcError::invalid_request(why)));
@@ -115,8 +115,8 @@ impl Reader {
     }
 }
 
-/// Whoever waits behind an unreadable line learns of it: a request of the peer is refused
-/// under its own id, an answer that we wait for becomes an error.
+/// Answers in place of an unreadable line, if its id can be read: a request of the peer is refused
+/// under its own id, a response that we wait for becomes an error.
 fn salvage(line: &[u8], why: RpcError, shared: &Weak<Shared>, batch: &mut Vec<Incoming>) -> bool {
     let (Some((id, is_request)), Some(shared)) = (wire::salvage_id(line), shared.upgrade()) else {
         return false;
@@ -137,7 +137,7 @@ fn beginning(line: &[u8]) -> String {
     String::from_utf8_lossy(line).chars().take(MAX_CHARS).collect()
 }
 
-/// Notes that the peer waits for an answer, or refuses to.
+/// Registers a request of the peer as open, or refuses it.
 fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
     let id = message.id();
     let opened = shared.calls().open.add(id.clone(), message.line().len());

@@ -1,4 +1,4 @@
-//! The half of a connection that speaks.
+//! The writing half of a connection: queued lines to bytes, and the detection of a stalled peer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use super::{Line, Patience};
 
 /// Lines written with one system call when they wait anyway.
 const BATCH_LINES: usize = 64;
-/// What is queued when we close is short (a cancel, an answer) or not wanted any more.
+/// How long a closing connection still writes: what is queued then is short (a cancel, an answer)
+/// or not wanted any more.
 const FLUSH_ON_CLOSE: Duration = Duration::from_millis(200);
 
 /// When a peer counts as stalled.
@@ -46,10 +47,10 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         bytes = joined(&batch);
         tokio::select! {
             written = write_all(&mut writer, &mut bytes, &stall) => match written {
-                // Now there is room for others.
+                // Gives back the lines' permits, so that others can be queued.
                 Written::All => {
                     batch.clear();
-                    // It keeps all of a line of which nothing is left.
+                    // An empty `Bytes` still keeps its whole line in memory.
                     bytes = Bytes::new();
                 }
                 Written::Stalled => {
@@ -77,7 +78,7 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
     let _ = tokio::time::timeout(FLUSH_ON_CLOSE, writer.shutdown()).await;
 }
 
-/// A single line, which may be large, is not copied.
+/// The batch as one buffer; a single line, which may be large, is not copied.
 fn joined(batch: &[Line]) -> Bytes {
     if let [line] = batch {
         return line.bytes.clone();

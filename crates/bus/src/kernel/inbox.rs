@@ -1,4 +1,4 @@
-//! From bytes that were read to lines.
+//! Cuts the bytes read from a client or a worker into lines.
 //!
 //! In: chunks of a stream, cut anywhere. Out: its lines, as slices of the chunk wherever they
 //! came in one piece. Whether a line is UTF-8 is for the reader of the line to see, once.
@@ -9,11 +9,11 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-/// How much is taken from one party before it is the next one's turn. Sixteen messages of
-/// 16 KiB, as a full pipe may hold.
+/// Bytes read from one party (a client or a worker) before it is the next one's turn. Sixteen
+/// messages of 16 KiB, as a full pipe may hold.
 const READ_BYTES: usize = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// How much of a line over the limit is looked at for its id.
+/// Bytes of a line over the limit that are searched for its id.
 const HEAD_BYTES: usize = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Cut {
     TooLong(Bytes),
 }
 
-/// What one party has said of a line so far.
+/// The unfinished line of one party.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     unfinished: Vec<u8>,
@@ -105,16 +105,16 @@ fn head(line: &[u8]) -> Bytes {
     Bytes::copy_from_slice(line.get(..HEAD_BYTES).unwrap_or(line))
 }
 
-/// The one buffer into which everybody is read, in turn: a thousand parties need not have
-/// one each.
+/// The one buffer into which all parties are read, in turn: a thousand of them need not have one
+/// each.
 #[derive(Debug, Default)]
 pub(super) struct ReadBuffer {
     spare: BytesMut,
 }
 
 impl ReadBuffer {
-    /// What could be read at once: the whole buffer and how much of it was filled. Give the
-    /// buffer back when its lines have gone their way.
+    /// Reads once from a pipe: the whole buffer and how much of it was filled. Give the buffer back
+    /// when its lines have gone their way.
     pub(super) fn read(&mut self, pipe: impl AsFd) -> Result<(Bytes, usize), Errno> {
         let n = rustix::io::read(pipe, self.spare())?;
         Ok((std::mem::take(&mut self.spare).freeze(), n))

@@ -1,4 +1,4 @@
-//! Where clients come in: TCP and unix sockets.
+//! The listeners of a bus: TCP and unix sockets.
 //!
 //! A unix socket belongs to whoever made it: its file mode keeps others out, and the peer's
 //! user id is checked as well, because a mode is set a moment after the file is there.
@@ -45,7 +45,7 @@ struct SocketFile {
     inode: u64,
 }
 
-/// How a client came, in words.
+/// The transport by which a client is connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Via {
     Tcp(Option<SocketAddr>),
@@ -77,7 +77,7 @@ impl Listener {
         Ok(Self { socket, listen, _file: file, is_resting: false })
     }
 
-    /// A client that waits, if there is one. One that may not come is closed.
+    /// Accepts a waiting client, if there is one. A peer of another user is closed.
     pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Via)>, Errno> {
         loop {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -139,7 +139,7 @@ impl AsFd for Listener {
     }
 }
 
-/// A peer whose machine or network is gone says nothing about it.
+/// Turns on TCP keep-alive, because a peer whose machine or network is gone sends nothing about it.
 fn notice_death(socket: &OwnedFd) {
     const IDLE: Duration = Duration::from_secs(60);
     const INTERVAL: Duration = Duration::from_secs(15);
@@ -162,7 +162,7 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<(OwnedFd, SocketFile)> {
     Ok((socket.into(), SocketFile { path: path.to_owned(), inode }))
 }
 
-/// A socket to which nobody listens is what a crash left.
+/// Removes a socket file on which nobody listens, which is what a crash leaves.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

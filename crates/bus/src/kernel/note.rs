@@ -1,6 +1,6 @@
-//! What the thread of a bus is told by others.
+//! Messages from other tasks to the thread of a bus.
 //!
-//! A bounded queue and a bell: the thread waits for descriptors only, so the bell is one.
+//! A bounded queue and a bell (an eventfd), because the thread waits for descriptors only.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::processes::exit::ExitReport;
 use crate::processes::worker::WorkerHandle;
 use crate::switch::{Command, WorkerId};
 
-/// Most notes are answered questions or come once in a worker's life.
+/// Messages that may be queued. For most the sender waits for an answer, or they come once in a
+/// worker's life.
 const QUEUE_NOTES: usize = 256;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What waits to be written to one party.
+//! The lines that wait to be written to one client or worker.
 //!
 //! In: lines. Out: as few writes as possible. Small lines are gathered into one piece, large
 //! ones are kept as they are, and all pieces go out with one system call per wake-up.
@@ -13,9 +13,9 @@ use rustix::net::SendFlags;
 
 use crate::switch::{Level, QueueMarks};
 
-/// From here on a line is cheaper to keep than to copy.
+/// Lines of this size or more are queued as they are: cheaper than copying them.
 const LARGE_LINE_BYTES: usize = 8 << 10;
-/// More room than this is not kept for the next lines.
+/// The capacity for small lines that an emptied outbox keeps.
 const KEPT_BYTES: usize = 32 << 10;
 /// Pieces per system call.
 const MAX_PIECES: usize = 64;
@@ -37,7 +37,7 @@ pub(super) struct Outbox {
     n_bytes: usize,
     /// Lines since it was last empty.
     n_lines: usize,
-    /// As last told to the switch.
+    /// The fill level that was last reported to the switch.
     level: Level,
 }
 
@@ -111,7 +111,7 @@ impl Outbox {
         Flushed::All
     }
 
-    /// Whether a mark was crossed since the last call, and which.
+    /// The new fill level, if a mark was crossed since the last call.
     pub(super) fn crossing(&mut self, marks: QueueMarks) -> Option<Level> {
         // A line that is larger than a mark and waits alone must be able to pass.
         let n_waiting = if self.n_lines <= 1 { 0 } else { self.n_bytes };

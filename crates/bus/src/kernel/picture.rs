@@ -1,4 +1,4 @@
-//! A bus at one moment, for people and for metrics; as JSON, what `bus status` shows of it.
+//! A snapshot of a bus, for people and for metrics; as JSON, what `bus status` shows of it.
 
 use serde::Serialize;
 
@@ -15,10 +15,10 @@ pub struct Picture {
     /// Requests of clients that wait for an answer.
     #[serde(rename = "openRequests")]
     pub n_open: usize,
-    /// Connections that have not said who they are.
+    /// Connections whose first message has not come yet.
     #[serde(rename = "guests")]
     pub n_guests: usize,
-    /// Clients that were refused for want of the token, since the start.
+    /// Clients refused since the start because their token was wrong or missing.
     #[serde(rename = "notLetIn")]
     pub n_not_let_in: u64,
     #[serde(rename = "unfinishedBytes")]
@@ -34,7 +34,7 @@ pub struct Picture {
 pub struct ClientPicture {
     #[serde(rename = "id")]
     pub client: ClientId,
-    /// How it came: `tcp 127.0.0.1:4711`, `unix uid 1000`, `port`.
+    /// Its transport: `tcp 127.0.0.1:4711`, `unix uid 1000`, `port`.
     pub via: String,
     #[serde(rename = "queuedBytes")]
     pub n_queued_bytes: usize,

@@ -15,7 +15,8 @@ use wire::{LineError, LineSplitter};
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to a bus, for one task that sends and one that receives. Dropping it is leaving; the bus cancels what it had asked.
+/// A connection to a bus, for one task that sends and one that receives. Dropping it disconnects
+/// the client; the bus cancels its open requests.
 #[derive(Debug)]
 pub struct Port {
     pub sender: PortSender,
@@ -25,7 +26,7 @@ pub struct Port {
 #[derive(Debug)]
 pub struct PortSender {
     stream: OwnedWriteHalf,
-    /// What an earlier, dropped call had still to write.
+    /// Bytes that an earlier, dropped call had still to write.
     unsent: BytesMut,
 }
 
@@ -49,7 +50,7 @@ impl Port {
         Ok((port, theirs.into()))
     }
 
-    /// The bare stream, for those who bring lines of their own.
+    /// The bare stream, for callers that frame lines themselves.
     pub fn into_stream(self) -> io::Result<UnixStream> {
         self.receiver.stream.reunite(self.sender.stream).map_err(io::Error::other)
     }

@@ -1,4 +1,4 @@
-//! What a bus is to run, and the limits at its edges.
+//! The configuration of a bus: its pools, and the limits where bytes become lines.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::processes::launch::Launch;
 use crate::processes::worker::StopLadder;
 use crate::switch::{Limits, Plan, PlanError, PoolPlan};
 
-/// Everything a bus is told at its start and at a reload.
+/// The configuration of a bus, at its start and at a reload.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub pools: Vec<PoolSetup>,
@@ -33,7 +33,7 @@ pub struct PoolSetup {
 pub struct Edges {
     pub max_client_line_bytes: usize,
     pub max_worker_line_bytes: usize,
-    /// What the unfinished lines of all clients may hold together.
+    /// Bytes that the unfinished lines of all clients may hold together.
     pub max_unfinished_bytes: usize,
     /// A client that stops in the middle of a line for so long is closed.
     pub line_timeout: u64,
@@ -84,7 +84,7 @@ impl Setup {
 }
 
 impl PoolSetup {
-    /// With the usual ways of stopping.
+    /// A pool with the default stop ladder.
     pub fn new(plan: PoolPlan, launch: Launch) -> Self {
         Self { plan, launch, ladder: StopLadder::default() }
     }
@@ -94,8 +94,9 @@ impl PoolSetup {
     }
 }
 
-/// The same for launches that are the same, as long as this process lives. Plans are written
-/// into recordings, so what may be a secret goes in under a key that nobody has.
+/// A fingerprint of a launch: the same for launches that are the same, as long as this process
+/// lives. Plans are written into recordings, so what may be a secret goes in under a key that
+/// nobody has.
 fn print_of(launch: &Launch) -> Arc<str> {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let Launch { program, args, cwd, env, .. } = launch;

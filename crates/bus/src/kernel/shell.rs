@@ -1,4 +1,4 @@
-//! The thread of a bus: waits for descriptors, feeds the switch, does what it says.
+//! The thread of a bus: waits for descriptors, feeds the switch, carries out its outputs.
 //!
 //! In: bytes, notes and time. Out: bytes and processes. Nothing is decided here that the
 //! switch could decide. Everything that one wake-up brings is read first and written last,
@@ -53,21 +53,21 @@ pub(super) struct Shell {
     listeners: BTreeMap<u64, Listener>,
     n_clients: u64,
     n_not_let_in: u64,
-    /// Pools that somebody should look after.
+    /// Pools that have failed, and have been reported as such.
     failed: BTreeSet<Arc<str>>,
     n_failures: u64,
     n_unfinished_bytes: usize,
-    /// Since something was last written.
+    /// Bytes read since something was last written.
     n_read_bytes: usize,
     buffer: ReadBuffer,
-    /// Parties with something to write, or to be read no more or again.
+    /// Parties to be settled: there is something to write, or reading is to be paused or resumed.
     touched: Vec<Party>,
     mailbox: Mailbox,
     tracker: TaskTracker,
     runtime: tokio::runtime::Handle,
     now: Millis,
     notes: mpsc::Receiver<Note>,
-    /// What happened while outputs were being carried out.
+    /// Inputs that arose while outputs were being carried out.
     afterwards: VecDeque<Input>,
     outputs: Vec<Output>,
     started: Instant,
@@ -148,7 +148,7 @@ impl Shell {
         Ok(shell)
     }
 
-    /// Runs until everything has been drained, or at once when it is told so.
+    /// Runs until everything has been drained, or until the bus is aborted.
     pub(super) fn run(mut self, has_ended_well: &AtomicBool) {
         keep_freed_memory();
         let mut events = Vec::with_capacity(MAX_EVENTS);
@@ -201,7 +201,7 @@ impl Shell {
         }
     }
 
-    /// The same for what comes most, without the detour.
+    /// Feeds a client's line, the most frequent input, without an [`Input`] for it.
     fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
         if self.recording.is_some() {
             return self.feed(Input::ClientLine { client, line });
@@ -241,7 +241,7 @@ impl Shell {
         self.outputs = outputs;
     }
 
-    /// Something that happened in the middle of a step, for the switch to be told next.
+    /// Queues an input that arose in the middle of a step, for the switch to take next.
     fn feed_afterwards(&mut self, input: Input) {
         self.afterwards.push_back(input);
     }
@@ -314,8 +314,8 @@ impl Shell {
         }
     }
 
-    /// Says when a pool has failed, and when it serves again; both as errors, because these are
-    /// shown to whoever asked for nothing.
+    /// Logs when a pool has failed, and when it serves again; both as errors, because the default
+    /// log level shows only these.
     fn look_at_pools(&mut self) {
         let n_failures =
             std::mem::replace(&mut self.n_failures, self.switch.counters().pool_failures);
@@ -346,7 +346,7 @@ impl Shell {
         }
     }
 
-    /// Somebody may be late: look again soon.
+    /// Schedules a tick soon, because some party may be late.
     fn watch(&mut self) {
         self.tick_at.get_or_insert(self.now.after(TICK));
     }
@@ -365,7 +365,7 @@ impl Shell {
             self.say_goodbye(id);
         }
         self.settle();
-        // Who has been told all there is need not be waited for.
+        // A client that has read its last answers need not be waited for.
         self.clients.values().all(ClientEdge::has_all) || until <= self.now
     }
 
@@ -468,7 +468,8 @@ impl Party {
     }
 }
 
-/// What is said may be secret, and what is there may be of use.
+/// Creates a file that only this user can read, because messages may be secret, and never
+/// overwrites one.
 fn private_file(path: &std::path::Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().write(true).create_new(true).mode(0o600).open(path)

@@ -1,10 +1,10 @@
-//! The words spoken between Switchyard and a keeper.
+//! The protocol between Switchyard and a keeper.
 //!
-//! One unix stream socket. Switchyard sends one order (the worker's descriptors ride on its
-//! length header), then single-byte commands; the keeper sends reports, a line each. Both are JSON,
-//! in which paths and arguments are lists of their bytes, whatever these are. End of file is a word
-//! too: towards the keeper it means "our owner is gone", towards Switchyard "the keeper
-//! is gone". Both ends are the same binary, so there is no version to negotiate.
+//! One unix stream socket. Switchyard sends one order (the worker's descriptors ride on its length
+//! header), then single-byte commands; the keeper sends reports, a line each. Both are JSON, in
+//! which paths and arguments are lists of their bytes, whatever these are. End of file has a
+//! meaning too: towards the keeper it says "our owner is gone", towards Switchyard "the keeper is
+//! gone". Both ends are the same binary, so there is no version to negotiate.
 
 use std::ffi::OsString;
 
@@ -17,7 +17,7 @@ pub(crate) const MAX_ORDER_BYTES: usize = 64 * 1024 * 1024;
 /// No report is nearly as long.
 pub(crate) const MAX_REPORT_BYTES: usize = 1024;
 
-/// What the keeper is to start.
+/// The command that a keeper is to start, and its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: OsString,
@@ -29,12 +29,12 @@ pub(crate) struct Order {
     pub(crate) n_descriptors: Option<u64>,
 }
 
-/// What Switchyard wants of a running tree. From `Stop` there is a way back to `Run`; the others
-/// are never taken back, and each includes those before it but `Stop`.
+/// The state that Switchyard wants a running process tree in. From `Stop` there is a way back to
+/// `Run`; the others are never taken back, and each includes those before it but `Stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wish {
     Run,
-    /// Nothing of it may run for now.
+    /// No process of the tree may run for now.
     Stop,
     Term,
     Kill,
@@ -66,7 +66,7 @@ pub(crate) enum StartFailure {
     Other(i32),
 }
 
-/// What a keeper tells.
+/// One report of a keeper about its worker or its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     Started {

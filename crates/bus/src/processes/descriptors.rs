@@ -1,4 +1,4 @@
-//! How many descriptors this process may have open, and how many its workers.
+//! The limit on open descriptors, of this process and of its workers.
 //!
 //! A bus with a thousand clients needs more than most systems allow at first. Workers do not,
 //! and some of them suffer from a high limit: they close every number up to it, or keep tables
@@ -11,8 +11,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The limit before it was raised; `None` within if there was none.
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Lets this process open as many as the system lets it. Workers that are started later keep
-/// the limit as it was.
+/// Lets this process open as many descriptors as the system allows. Workers that are started later
+/// keep the limit as it was.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     BEFORE.get_or_init(|| limit.current);
@@ -24,7 +24,7 @@ pub(crate) fn limit_of_workers() -> Option<u64> {
     BEFORE.get().copied().flatten()
 }
 
-/// In a keeper, before it starts its worker.
+/// Lowers the limit in a keeper, before it starts its worker.
 pub(crate) fn lower_limit(n: u64) {
     let limit = getrlimit(Resource::Nofile);
     let _as_before = setrlimit(Resource::Nofile, Rlimit { current: Some(n), ..limit });

@@ -12,8 +12,8 @@ use super::marker::{MARKER_VARIABLE, Marker};
 
 const OWN_PREFIX: &[u8] = b"SWITCHYARD_";
 
-/// What a service manager tells one process; a child that had it would speak for us, or take
-/// our sockets for its own.
+/// Variables by which a service manager addresses one process; a child that had them would speak
+/// for us, or take our sockets for its own.
 const OF_THE_SERVICE: [&str; 6] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
@@ -46,7 +46,7 @@ impl Environment {
         Self { inherit: false, ..Self::default() }
     }
 
-    /// What the worker will see in one variable.
+    /// The value of one variable that the worker will see.
     pub(crate) fn variable(&self, name: &OsStr) -> Option<OsString> {
         let inherited = || match self.inherit && !self.strip.contains(name) {
             true => std::env::var_os(name),

@@ -116,7 +116,7 @@ struct Keeper {
     control: UnixStream,
     has_owner: bool,
     worker: i32,
-    /// Then its pid, and the number of its process group, may mean somebody else.
+    /// Once it is, its pid and the number of its process group may belong to another process.
     is_worker_reaped: bool,
     cgroup: Option<Cgroup>,
     freezer: Freezer,

@@ -1,4 +1,4 @@
-//! What to start, and starting it.
+//! The command line and surroundings of a worker, and its start.
 //!
 //! In: a [`Launch`]. Out: a running [`Worker`], or a typed reason. When `spawn` returns an error,
 //! or its future is dropped, nothing of the worker is left.

@@ -23,7 +23,7 @@ const MIN_LOOKS: u32 = 100;
 // Long enough for killed processes to be gone at the next look, short enough not to be felt.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
-/// What [`end_marked`] did.
+/// The processes that [`end_marked`] killed, and how many of them are left.
 #[derive(Debug, Default)]
 pub(crate) struct MarkedEnd {
     pub(crate) pids: Vec<i32>,

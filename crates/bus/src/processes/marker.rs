@@ -1,4 +1,4 @@
-//! By what the processes of a worker are known: a variable in their environment.
+//! The marker of a worker's processes: a variable in their environment.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,5 @@
-//! What `/proc` says about processes, and signals that reach only the process we looked at, or many
-//! that may not want to end.
+//! Processes as `/proc` shows them, and signals: to one process that cannot be confused with
+//! another, or to many that may not want to end.
 //!
 //! In: pids. Out: a [`Proc`] each, or nothing when it is gone. A pid alone names nobody, because
 //! the kernel reuses it; a pid with its start time does. A process that forks while it is being
@@ -54,7 +54,7 @@ impl Proc {
         }
     }
 
-    /// What it holds in memory; pages shared with others count for each of them.
+    /// Its resident memory; pages shared with others count for each of them.
     pub(crate) fn n_resident_bytes(&self) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
         let n_pages: u64 =
@@ -106,7 +106,7 @@ pub(crate) fn descendants(roots: &[i32], all: &[Proc]) -> Vec<Proc> {
     found
 }
 
-/// Asks all to end.
+/// Sends SIGTERM to all.
 pub(crate) fn terminate(processes: &[Proc]) {
     for process in living(processes) {
         let _gone_or_not_ours = process.signal(Signal::TERM);
@@ -148,8 +148,8 @@ pub(crate) fn living(processes: &[Proc]) -> impl Iterator<Item = &Proc> {
     processes.iter().filter(|process| !process.is_zombie)
 }
 
-/// What each keeper's worker and everything it started hold in memory, in the order of
-/// `keepers`; nothing for those that are gone. Walks all of `/proc`, so it blocks for a moment.
+/// The resident memory of each keeper's worker with everything it started, in the order of
+/// `keepers`; 0 for those that are gone. Walks all of `/proc`, so it blocks for a moment.
 pub fn resident_bytes(keepers: &[u32]) -> Vec<u64> {
     let all = snapshot();
     let of_tree = |keeper: &u32| {

@@ -1,4 +1,4 @@
-//! Which file a program name means.
+//! The lookup of a program's file by its name.
 //!
 //! In: a name or path and the worker's `PATH`. Out: the file to execute, or why there is none.
 //! Only absolute entries of `PATH` count: the worker's directory is usually somebody's
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::control::StartFailure;
 
-// What shells use when PATH is unset.
+// The `PATH` that shells use when it is unset.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn find(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, StartFailure> {

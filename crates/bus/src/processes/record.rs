@@ -1,4 +1,4 @@
-//! One small file per live worker, and what the start after a crash does with them.
+//! Record files, one per live worker, and the sweep of those that a crash left behind.
 //!
 //! In: who owns and who keeps a worker. Out: the same, read by the next Switchyard. A record is
 //! written whole (temporary file, then rename) before the worker starts and removed after its

@@ -46,7 +46,7 @@ pub(crate) fn start_keeper(exe: &Path, args: &[OsString]) -> io::Result<(Child, 
     Ok((keeper, control))
 }
 
-/// Sends what to start; our copies of the worker's descriptors are closed afterwards, so that
+/// Sends the order and the worker's descriptors; our copies of these are closed afterwards, so that
 /// the end of the worker is the end of its pipes.
 pub(crate) async fn send_order(
     control: &mut UnixStream,
@@ -101,8 +101,8 @@ pub(crate) fn send_at_once(control: &UnixStream, bytes: &[u8]) {
     let _unheard = send(control, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
-/// A whole large message then fits, and costs one wake-up instead of sixteen. It is also the most
-/// that an ordinary user may ask for by default.
+/// The size of a worker's stdin and stdout. A whole large message fits, and costs one wake-up
+/// instead of sixteen; it is also the most that an ordinary user may ask for by default.
 const PIPE_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A worker's stderr, read always and kept never whole.
+//! A worker's stderr: always read, never kept whole.
 //!
 //! In: bytes, as fast as the worker writes them. Out: the last 16 KiB for error messages, and
 //! lines for whoever listens. Nobody has to listen: a full queue drops lines and counts them, so

@@ -36,7 +36,7 @@ const KEEPER_WAIT: Duration = Duration::from_secs(10);
 /// outside the tree was given the descriptor.
 const DRAIN_WAIT: Duration = Duration::from_secs(1);
 
-/// What the watchers of a worker see.
+/// The state of a worker, as its handles watch it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Life {
     pub(crate) exit: Option<ExitReport>,
@@ -57,7 +57,7 @@ pub(crate) enum HandshakeError {
     KeeperSilent,
 }
 
-/// All that belongs to one worker on our side.
+/// Everything on Switchyard's side that belongs to one worker.
 pub(crate) struct Charge {
     pub(crate) marker: Marker,
     pub(crate) keeper: Child,
@@ -184,7 +184,7 @@ impl Charge {
         lives.send_modify(|life| life.end(n_left));
     }
 
-    /// After a start that did not happen.
+    /// Cleans up after a failed start.
     async fn undo(mut self, is_told_by_keeper: bool) {
         let mut n_left = 0;
         if !is_told_by_keeper {
@@ -194,7 +194,8 @@ impl Charge {
         self.clear(n_left).await;
     }
 
-    /// The keeper stays our zombie meanwhile, so that the number of its session stays its own.
+    /// Ends the worker's processes in place of its keeper, which stays our zombie meanwhile, so
+    /// that the number of its session stays its own.
     async fn end_without_keeper(&self) -> u32 {
         let (marker, keeper, cgroup) = (self.marker.clone(), self.keeper_pid, self.cgroup.clone());
         let (done, on_done) = oneshot::channel();
@@ -241,14 +242,14 @@ impl Life {
     }
 }
 
-/// Reports as they come. A wait may be dropped at any time; no byte is lost by it.
+/// The reports of a keeper as they come. A wait may be dropped at any time; no byte is lost by it.
 #[derive(Default)]
 struct Reports {
     unread: Vec<u8>,
 }
 
 impl Reports {
-    /// `None` when the keeper is gone, or speaks what we do not.
+    /// The next report; `None` when the keeper is gone, or sent something unreadable.
     async fn next(&mut self, control: &UnixStream) -> Option<Report> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.unread) {

@@ -17,7 +17,7 @@ use super::procs::Proc;
 use super::stderr::{StderrLines, Tail};
 use super::supervisor::{Life, Started};
 
-/// Dropping it is the worker's end of input.
+/// The worker's stdin; dropping it ends the worker's input.
 pub type WorkerStdin = pipe::Sender;
 pub type WorkerStdout = pipe::Receiver;
 
@@ -32,7 +32,7 @@ pub struct Worker {
     pub handle: WorkerHandle,
 }
 
-/// What holds the worker's processes together, besides their keeper.
+/// The means that holds the worker's processes together: a cgroup, or their keeper alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Containment {
     Cgroup,
@@ -60,7 +60,7 @@ impl Default for StopLadder {
     }
 }
 
-/// A rung of the ladder, told when it is reached.
+/// One rung of the ladder, reported when it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopStep {
     /// Waiting for the worker to end by itself after its input ended.
@@ -151,7 +151,7 @@ impl WorkerHandle {
         self.stop_with(ladder, |_| {}).await
     }
 
-    /// As [`stop`](Self::stop), and tells each rung when it is reached.
+    /// As [`stop`](Self::stop), and reports each rung when it is reached.
     pub async fn stop_with(
         &self,
         ladder: &StopLadder,
@@ -186,7 +186,7 @@ impl WorkerHandle {
         });
     }
 
-    /// Only from the one to the other: what was asked for meanwhile counts for more.
+    /// Replaces one wish by another, unless a different one has been made meanwhile.
     fn exchange(&self, from: Wish, to: Wish) {
         self.shared.wish.send_if_modified(|current| {
             let is_so = *current == from;

@@ -59,7 +59,8 @@ impl Switch {
         self.call_ended(from);
     }
 
-    /// The answer under the asker's own id, with the names of sessions that the asker knows.
+    /// Passes an answer on under the asker's own id, with the names of sessions that the asker
+    /// knows.
     fn pass_answer(&mut self, from: WorkerId, call: &Call, line: &[u8], envelope: &Envelope) {
         let Some(id) = call.client else { return self.note_orphan(from, line, envelope) };
         let is_ok = envelope.kind == MessageKind::Response;
@@ -90,7 +91,8 @@ impl Switch {
         }
     }
 
-    /// Looks at a session that an answer names, which may be new; its alias if it has one.
+    /// Looks up the session that an answer names, and enters it if it is new; returns its alias, if
+    /// it has one.
     fn name_in_answer(
         &mut self,
         from: WorkerId,
@@ -126,7 +128,7 @@ impl Switch {
         session.map(|session| quoted(&session.name))
     }
 
-    /// One request less of a client is open.
+    /// Counts one open request of a client less.
     pub(super) fn count_answer(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.n_open = client.n_open.saturating_sub(1);
@@ -135,7 +137,7 @@ impl Switch {
         }
     }
 
-    /// Enters a session whose client left before it was opened: it can be claimed by name.
+    /// Enters a session whose client left before it was opened: it can still be claimed by name.
     fn note_orphan(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         self.counters.unasked += 1;
         let Some(name) = envelope.session.text(line) else { return };
@@ -165,7 +167,7 @@ impl Switch {
         Some(key)
     }
 
-    /// Says what the worker said about a session before the answer that named it.
+    /// Delivers the notifications that came about a session before the answer that named it.
     fn deliver_early(&mut self, from: WorkerId, name: &str) {
         let Some(worker) = self.workers.get_mut(&from).filter(|w| !w.early.is_empty()) else {
             return;
@@ -184,7 +186,8 @@ impl Switch {
         }
     }
 
-    /// After an answer: nothing more comes early, or the worker may stop.
+    /// After an answer: delivers early notifications if no more answers will name a session, or
+    /// stops the worker if it has drained.
     pub(super) fn call_ended(&mut self, at: WorkerId) {
         let Some(worker) = self.workers.get_mut(&at) else { return };
         if worker.n_opening == 0 && !worker.early.is_empty() {

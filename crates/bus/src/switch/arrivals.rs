@@ -4,9 +4,9 @@
 //! workers that asked it something are told; its sessions stay for the grace. A worker of its
 //! own goes with it, and so do its sessions there.
 //!
-//! One that has said everything and still reads, as in `printf … | nc`, is answered what it has
-//! asked, and what it said goes its way; then it is closed. It cannot answer any more, so workers
-//! that ask it something are told so.
+//! One that has ended its input and still reads, as in `printf … | nc`, gets the answers to its
+//! requests, and its messages are still delivered; then it is closed. It cannot answer any more, so
+//! requests of workers to it are refused.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::timers::Timer;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Output, Switch, WorkerId};
 
-/// Requests for which nobody waits that a worker may still have on its books.
+/// Abandoned requests that one worker may still have open.
 const MAX_LEFT_OPEN: usize = 256;
 
 impl Switch {
@@ -44,7 +44,7 @@ impl Switch {
         self.out.push(Output::CloseClient { client: id, reason });
     }
 
-    /// Our wish that a client goes.
+    /// Closes a client because the switch decides so.
     pub(super) fn close_client(&mut self, id: ClientId, reason: CloseReason) {
         if self.clients.contains_key(&id) {
             self.out.push(Output::CloseClient { client: id, reason });
@@ -71,7 +71,7 @@ impl Switch {
             }
             self.resume_worker_of(id, link.worker);
             for parcel in link.held {
-                // What moves a session is of interest to others too.
+                // A request that moves a session concerns others too.
                 if parcel.kind == CallKind::Move {
                     self.refuse(id, &parcel, &Refusal::worker_lost("its client left"));
                 }
@@ -133,8 +133,8 @@ impl Switch {
         }
     }
 
-    /// A request that opens a session stays on the books when nobody waits for it any more:
-    /// its answer says which name the worker uses from then on. Whether it is one.
+    /// A request that opens a session stays open when nobody waits for it any more: its answer says
+    /// which name the worker uses from then on. Returns whether it is such a request.
     pub(super) fn leave_open(&mut self, key: CallKey) -> bool {
         let Some(worker) = self.workers.get_mut(&key.worker) else { return false };
         match worker.calls.get_mut(&key.n) {
@@ -181,14 +181,15 @@ impl Switch {
         self.maybe_done(id);
     }
 
-    /// Notes that something of a client has come to its end; it may have been the last.
+    /// Notes that one of a client's requests or messages is done with; it may have been the last.
     pub(super) fn maybe_done(&mut self, id: ClientId) {
         if self.clients.get(&id).is_some_and(|client| client.finish.is_some()) {
             self.finishing.push(id);
         }
     }
 
-    /// Closes a client for which nothing is left to do; whether there was one to look at.
+    /// Closes the next finished client if nothing of it is left to do; false if there was none to
+    /// look at.
     pub(super) fn close_done(&mut self) -> bool {
         let Some(id) = self.finishing.pop() else { return false };
         if self.clients.get(&id).is_some_and(Client::is_done) {
@@ -204,7 +205,7 @@ impl Switch {
         }
     }
 
-    /// Whether a client can answer a question; if not the worker is told.
+    /// Whether a client can answer a request; if not, the worker's request is refused.
     pub(super) fn can_be_asked(&mut self, id: ClientId, by: WorkerId, raw_id: &[u8]) -> bool {
         let can = self.clients.get(&id).is_some_and(|client| client.finish.is_none());
         if !can {

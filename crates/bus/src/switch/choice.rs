@@ -1,4 +1,4 @@
-//! Picks a worker of a pool, and starts one more where that helps.
+//! The choice of a worker in a pool, with the start of one more where that helps.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ pub(super) enum Choice {
 }
 
 impl Switch {
-    /// The least loaded worker; one that reads comes before one that does not. With
-    /// `needs_room`, only workers that may have another session.
+    /// Chooses the least loaded worker; one that takes its input comes before one that does not.
+    /// With `needs_room`, only workers that may have another session.
     pub(super) fn choose(&mut self, client: ClientId, id: PoolId, needs_room: bool) -> Choice {
         let Some(pool) = self.pools.get_mut(&id) else {
             return Choice::Refuse(Refusal::no_route("the pool is gone"));
@@ -90,7 +90,7 @@ impl Switch {
         if let Some(fresh) = pool.workers().find(is_fresh) {
             return Choice::Worker(fresh);
         }
-        // Everybody who waits needs one.
+        // Each waiting client needs a worker of its own.
         let mut waiting = BTreeSet::from([client]);
         waiting.extend(pool.waiting.iter().map(|(whose, _)| *whose));
         let is_started = n_starting < waiting.len() && self.start_one(id, true);
@@ -100,7 +100,7 @@ impl Switch {
         self.why_none(id, n_running)
     }
 
-    /// What to tell somebody for whom there is no worker and none can be started now.
+    /// The refusal for a client for which there is no worker and none can be started now.
     fn why_none(&self, id: PoolId, n_running: usize) -> Choice {
         let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
         let name = &pool.plan.name;
@@ -135,8 +135,8 @@ impl Switch {
         Choice::Refuse(Refusal::overloaded(full).of_pool(name))
     }
 
-    /// Starts a worker if there is a place and the circuit allows it; in places that rest only
-    /// if somebody asks.
+    /// Starts a worker if a slot is free and the circuit allows it; in a resting slot only if
+    /// somebody asks.
     pub(super) fn start_one(&mut self, id: PoolId, is_asked_for: bool) -> bool {
         let Some(pool) = self.pools.get(&id) else { return false };
         let may_start = matches!(pool.circuit, Circuit::Closed | Circuit::Probing(None));

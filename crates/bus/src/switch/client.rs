@@ -13,17 +13,17 @@ use super::{Level, Millis, WorkerId};
 
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    /// What its listener or hello asked for; nothing it says later overrules it.
+    /// The pool that its listener or hello named; nothing that it sends later overrules it.
     pub(super) came_with: Option<Arc<str>>,
-    /// What its `initialize` asked for: where its later requests go that do not say.
+    /// The pool that its `initialize` named: for its later requests that name none.
     pub(super) chosen: Option<Arc<str>>,
-    /// Its `initialize`, to be told to every worker that comes to serve it.
+    /// Its `initialize`, which is sent to every worker that comes to serve it.
     pub(super) initialize: Option<Bytes>,
-    /// MCP's second half of it.
+    /// Its `notifications/initialized`, with which MCP ends the handshake.
     pub(super) initialized: Option<Bytes>,
     pub(super) links: Vec<Link>,
-    /// Requests of it (or for its sake) that are at a worker.
-    /// With the print of the id that it gave them.
+    /// Its requests (or those for its sake) that are at a worker, each with the hash of the
+    /// client's id for it.
     pub(super) calls: IdMap<CallKey, u64>,
     /// Requests that were taken and not yet answered, wherever they are.
     pub(super) n_open: usize,
@@ -32,8 +32,8 @@ pub(super) struct Client {
     pub(super) n_asked: u64,
     /// Sessions that it owns; may name some that are gone.
     pub(super) sessions: Vec<SessionKey>,
-    /// Bytes of it that wait inside the switch, for a worker to be initialised or a session to
-    /// be moved.
+    /// Bytes of its messages that wait inside the switch, for a worker to be initialised or a
+    /// session to be moved.
     pub(super) n_held_bytes: usize,
     /// Messages of it that wait for a worker to start.
     pub(super) n_waiting: usize,
@@ -41,9 +41,9 @@ pub(super) struct Client {
     pub(super) has_made_sense: bool,
     pub(super) level: Level,
     pub(super) slow_since: Option<Millis>,
-    /// Workers that have too much unread from it.
+    /// Workers that have too many unread bytes from it.
     pub(super) paused_for: Vec<WorkerId>,
-    /// Set when it will say nothing more.
+    /// Set when it has ended its input.
     pub(super) finish: Option<Finish>,
 }
 
@@ -52,7 +52,7 @@ impl Client {
         self.level > Level::Low || !self.paused_for.is_empty()
     }
 
-    /// Whether it has finished and everything that it said has come to its end.
+    /// Whether it has ended its input and nothing of what it sent is left to do.
     pub(super) fn is_done(&self) -> bool {
         let is_settled = self.n_open == 0 && self.n_waiting == 0 && self.n_held_bytes == 0;
         self.finish.is_some() && is_settled
@@ -62,7 +62,7 @@ impl Client {
         self.links.iter_mut().find(|link| link.worker == worker)
     }
 
-    /// Messages of it are no longer held.
+    /// Counts messages as no longer held.
     pub(super) fn release<'a>(&mut self, parcels: impl IntoIterator<Item = &'a Parcel<'static>>) {
         for parcel in parcels {
             self.n_held_bytes = self.n_held_bytes.saturating_sub(parcel.line.len());
@@ -74,27 +74,27 @@ impl Client {
     }
 }
 
-/// A client's last word.
+/// The state of a client that has ended its input and still reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finish {
     /// When it is closed at the latest.
     pub(super) until: Option<Millis>,
 }
 
-/// That a worker serves a client.
+/// The relation of a client to a worker that serves it.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) worker: WorkerId,
     pub(super) pool: PoolId,
     /// Whether the client's requests without a session go there.
     pub(super) is_home: bool,
-    /// Whether the worker still has to answer the client's `initialize`; what the client says
-    /// meanwhile is held.
+    /// Whether the worker still has to answer the client's `initialize`; the client's messages are
+    /// held meanwhile.
     pub(super) is_opening: bool,
     pub(super) held: VecDeque<Parcel<'static>>,
 }
 
-/// A request of a worker at a client.
+/// A request of a worker to a client.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) worker: WorkerId,

@@ -1,4 +1,4 @@
-//! Drain, recover, restart and reload.
+//! The commands to drain, recover and restart pools, and the reload of the plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,8 +69,7 @@ impl Switch {
         self.replace_next(id);
     }
 
-    /// Retires the next worker that is to be replaced, unless another one is on the way out
-    /// or on the way in.
+    /// Retires the next worker that is to be replaced, unless another one is stopping or starting.
     pub(super) fn replace_next(&mut self, id: PoolId) {
         loop {
             let Some(pool) = self.pools.get_mut(&id) else { return };
@@ -92,7 +91,7 @@ impl Switch {
         }
     }
 
-    /// Makes the pools what a new plan says; those that it does not change are not touched.
+    /// Changes the pools to those of a new plan; pools that are equal in both are not touched.
     pub(super) fn new_plan(&mut self, plan: Plan) {
         if plan.check().is_err() || self.is_draining {
             return;
@@ -139,7 +138,7 @@ impl Switch {
         for worker in too_many {
             self.retire(worker);
         }
-        // Workers that have served several clients are not for one of them.
+        // Workers that have served several clients must not go on with only one of them.
         let is_shared_no_more = old.sharing != plan.sharing && plan.sharing == Sharing::OneClient;
         if old.launch == plan.launch && !is_shared_no_more {
             self.refill(id);

@@ -1,4 +1,4 @@
-//! What the switch counts, and what it shows of itself.
+//! The counters of the switch, and its status.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Counters {
     pub asked_by_workers: u64,
     /// Notifications that had nowhere to go.
     pub undelivered: u64,
-    /// Answers to nothing: late, doubled or made up.
+    /// Responses that match no open request: late, doubled or made up.
     pub unasked: u64,
     pub bad_lines_from_clients: u64,
     pub bad_lines_from_workers: u64,
@@ -45,7 +45,7 @@ pub struct Counters {
     pub pauses: u64,
 }
 
-/// A picture of the moment.
+/// A snapshot of the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     pub n_sessions: usize,
@@ -59,7 +59,7 @@ pub struct Status {
 pub struct PoolStatus {
     pub name: Arc<str>,
     pub state: PoolState,
-    /// Of one that has failed: nothing is started for so many milliseconds.
+    /// Milliseconds until a worker is tried again, in a pool that has failed.
     pub retry_in_ms: Option<u64>,
     /// Requests that wait for a worker to start.
     #[serde(rename = "waiting")]
@@ -86,7 +86,8 @@ pub struct WorkerStatus {
     #[serde(rename = "id")]
     pub worker: WorkerId,
     pub slot: u32,
-    /// The shell's to fill in, as what waits for it and whether it is read; `None` before it runs.
+    /// Filled in by the shell, like the queued bytes and whether it is paused; `None` before it
+    /// runs.
     pub pid: Option<u32>,
     pub state: WorkerState,
     #[serde(rename = "requests")]

@@ -1,4 +1,4 @@
-//! What becomes of a worker's requests, sessions and clients when it ends.
+//! The end of a worker: what happens to its requests, sessions and clients.
 
 use super::ids::SessionKey;
 use super::line::{Digits, cancel_request};
@@ -10,7 +10,7 @@ use super::worker::{Call, Worker};
 use super::{ClientId, Output, Switch, WorkerId};
 
 impl Switch {
-    /// Takes a worker off the books. Everybody who waits for it is told at once.
+    /// Removes a worker; everybody who waits for it gets an error at once.
     pub(super) fn lose_worker(&mut self, id: WorkerId, why: &str) {
         let Some(worker) = self.workers.remove(&id) else { return };
         let refusal = self.pool_refusal(worker.pool, Refusal::worker_lost(why).of_worker(id));
@@ -48,7 +48,7 @@ impl Switch {
 
     fn lose_session(&mut self, key: SessionKey, from: WorkerId, can_load: bool) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        // One that is on the way is dealt with by what becomes of its `session/load`.
+        // A session that is being moved is dealt with when its `session/load` fails.
         if matches!(session.place, Place::At(at) if at == from) {
             session.place = Place::Lost;
             session.n_calls = 0;
@@ -56,7 +56,8 @@ impl Switch {
                 session.load = None;
             }
             self.counters.sessions_lost += 1;
-            // One that cannot be moved is remembered for a while, to say what became of it.
+            // One that cannot be moved is remembered for a while, so that its clients learn why it
+            // is gone.
             if session.load.is_none() && session.grace_until.is_none() {
                 let until = self.now.after(self.limits.session_grace);
                 session.grace_until = Some(until);
@@ -65,7 +66,7 @@ impl Switch {
         }
     }
 
-    /// Takes a link away; what was held in it.
+    /// Removes a link; returns the messages that were held in it.
     fn unlink(&mut self, client: ClientId, worker: WorkerId) -> Vec<Parcel<'static>> {
         let Some(client) = self.clients.get_mut(&client) else { return Vec::new() };
         let Some(at) = client.links.iter().position(|link| link.worker == worker) else {

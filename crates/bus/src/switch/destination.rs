@@ -1,4 +1,4 @@
-//! Where a client's message is to go.
+//! The destination of a client's message: a worker, a queue, or an error.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ enum Destination {
     At(WorkerId, Option<SessionKey>),
     /// A worker that is to have the session, whose name is still free or whose worker is lost.
     Bind(WorkerId, PoolId),
-    /// Behind a session that is being moved.
+    /// The queue behind a session that is being moved.
     Hold(SessionKey),
     /// A session to be moved first.
     Move(SessionKey),
-    /// Behind the start of a worker.
+    /// The queue for a worker that starts.
     Wait(PoolId),
     All(PoolId),
 }
@@ -84,7 +84,7 @@ impl Switch {
             return Err(Refusal::no_route("the session is gone"));
         };
         let pool = session.pool;
-        // It can be opened elsewhere while its worker is on the way out.
+        // Its session can be opened at another worker while its own is stopping.
         let is_free = session.n_calls == 0
             && is_request
             && (session.load.is_some() || parcel.kind == CallKind::Load);
@@ -95,7 +95,7 @@ impl Switch {
                     Some(Stage::Starting | Stage::Running) => {
                         return Ok(Destination::At(worker, Some(key)));
                     }
-                    // What ends the running requests must still reach them.
+                    // Cancellations and the like must still reach the running requests.
                     Some(Stage::Draining { .. }) if !is_request => {
                         return Ok(Destination::At(worker, Some(key)));
                     }
@@ -124,7 +124,7 @@ impl Switch {
         }
     }
 
-    /// Who came for one pool has no business with the sessions of another.
+    /// A client that came for one pool must not reach the sessions of another.
     fn check_fence(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
         let fence = self.clients.get(&client).and_then(|client| client.came_with.as_ref());
         let (Some(fence), Some(session)) = (fence, self.sessions.get(key)) else { return Ok(()) };
@@ -155,7 +155,7 @@ impl Switch {
         }
         if !parcel.is_request() {
             let home = home.ok_or_else(|| Refusal::no_route("no worker serves this client yet"))?;
-            // What the worker calls so is another session, which has an alias.
+            // A session that the worker itself calls so is another one, which has an alias.
             if self.has_own_session(home, parcel) {
                 return Err(Refusal::no_route("no such session"));
             }
@@ -205,7 +205,7 @@ impl Switch {
         self.pools.get(&pool).is_some_and(Pool::is_private)
     }
 
-    /// Where every client has a worker of its own, nobody else may speak to it.
+    /// In a pool where every client has a worker of its own, no other client may use its sessions.
     fn check_owner(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
         match self.sessions.get(key) {
             Some(session) if session.owner != Some(client) && self.is_private(session.pool) => {
@@ -300,7 +300,7 @@ impl Switch {
     }
 }
 
-/// The pool that a message asks for: beside `method`, or in `params._meta`.
+/// The pool that a message names: beside `method`, or in `params._meta`.
 fn said_pool(line: &[u8], envelope: &Envelope) -> Option<Arc<str>> {
     if let Some(name) = envelope.pool.text(line) {
         return Some((*name).into());

@@ -1,4 +1,4 @@
-//! Requests that are asked of every worker of a pool.
+//! Fan-out: requests that are sent to every worker of a pool.
 //!
 //! The answers are merged ([`super::merge`]): arrays are joined in the order of the workers, of
 //! any other member the first one counts, and a session that two workers list (they may share
@@ -39,7 +39,7 @@ struct Part {
 
 #[derive(Debug)]
 enum PartAnswer {
-    /// A whole answer, an error or not, and where its parts are.
+    /// A whole response, an error or not, with its parsed envelope.
     Line(Bytes, Envelope),
     Refused(Refusal),
 }
@@ -78,7 +78,7 @@ impl Switch {
                     let part = Parcel::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
                     self.send(client, worker, part);
                 }
-                // Set with what was read before, so it reads.
+                // It was made from lines that were read before, so it can be read.
                 Err(_) => self.fan_refused(fan, n, &Refusal::no_route("unreadable")),
             }
         }

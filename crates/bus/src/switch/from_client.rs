@@ -1,4 +1,4 @@
-//! What clients say.
+//! Messages of clients.
 //!
 //! Every line that is meant as a request gets exactly one answer, also one that cannot be
 //! read. A client is closed for bad lines only if it never said anything else.
@@ -17,12 +17,15 @@ use super::refusal::Refusal;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Output, Switch, WorkerId};
 
-/// So many lines without a single message, and the peer speaks another protocol: more than
-/// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
+/// Unreadable lines after which a client without a single message is taken to speak another
+/// protocol: more than the header of an HTTP request has lines to waste, few enough to be rid of
+/// it soon.
 const MAX_LINES_OF_GARBAGE: u32 = 8;
-/// What is kept of a client for as long as it is there: what it said to begin with …
+/// Bytes of one message (`initialize`, `notifications/initialized`) kept as long as its client is
+/// there.
 const MAX_KEPT_BYTES: usize = 64 << 10;
-/// … and, for as long as they are open or known, ids of requests and names of sessions.
+/// Bytes of an id of a request or a name of a session, which are kept as long as these are open or
+/// known.
 const MAX_NAME_BYTES: usize = 1024;
 
 impl Switch {
@@ -66,7 +69,7 @@ impl Switch {
         }
     }
 
-    /// A client that says hello again, or late, is greeted; its worker does not hear of it.
+    /// Answers a client that says hello again, or late; its worker does not get the hello.
     fn late_hello(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         if envelope.kind == MessageKind::Request {
             self.out.push(Output::ToClient { client: id, line: welcome(envelope.id.of(line)) });
@@ -85,7 +88,7 @@ impl Switch {
     fn bad_client_line(&mut self, id: ClientId, line: &[u8], error: Unreadable, refusal: &Refusal) {
         self.counters.bad_lines_from_clients += 1;
         let raw_id = error.id.of(line);
-        // A spoilt answer is still the answer to something that a worker waits for.
+        // A spoilt response is still the response to a request for which a worker waits.
         if !error.has_method
             && let Some(n) = number(raw_id)
             && self.has_ask(id, n)
@@ -138,7 +141,7 @@ impl Switch {
         self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now));
     }
 
-    /// A cancellation goes where its request went, with the id that it has there.
+    /// Passes a cancellation on to where its request went, with the id that it has there.
     fn client_cancels(&mut self, id: ClientId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.request_id.of(line);
         let calls = self.calls_of_request(id, raw_id);
@@ -154,7 +157,7 @@ impl Switch {
         }
     }
 
-    /// The calls that a client's request became, in order.
+    /// The keys of the calls that a client's request became, in order.
     fn calls_of_request(&self, id: ClientId, raw_id: &[u8]) -> Vec<CallKey> {
         let Some(client) = self.clients.get(&id) else { return Vec::new() };
         // A flood of cancellations must not look up every request for each of them.
@@ -199,14 +202,14 @@ impl Switch {
         self.say_to_worker(id, ask.worker, line);
     }
 
-    /// Sends; a client that feeds a worker which leaves too much unread is not read on.
+    /// Sends a line to a worker; the client is paused if that worker has too many unread bytes.
     pub(super) fn say_to_worker(&mut self, client: ClientId, worker: WorkerId, line: Bytes) {
         self.out.push(Output::ToWorker { worker, line });
         self.feed(client, worker);
     }
 }
 
-/// What can be made out of the beginning of a line that was too long.
+/// The parts of an envelope that can be read from the beginning of a line that was too long.
 pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
     // A head cut inside a character would not be read at all.
     let n_whole = match std::str::from_utf8(head) {
@@ -225,7 +228,7 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
     }
 }
 
-/// Why a request is not taken that would have to be kept in memory in a size that nobody needs.
+/// The refusal of a request that would have to be kept in memory in a size that nobody needs.
 fn too_long(parcel: &Parcel<'_>) -> Option<Refusal> {
     let Envelope { id, session, top_session, .. } = parcel.envelope;
     let is_long = |span: Span| span.range().len() > MAX_NAME_BYTES;

@@ -1,4 +1,4 @@
-//! What workers say: answers, updates, and requests of their own.
+//! Messages of workers: answers, updates, and requests of their own.
 //!
 //! A message with a session goes to the session's owner. One without goes to the worker's
 //! client if it has only one; if it has several nobody can say whose it is, so it goes to none.
@@ -18,14 +18,14 @@ use super::{ClientId, Output, Switch, WorkerId};
 
 /// Requests of one worker that clients may have open.
 const MAX_ASKS: usize = 1024;
-/// What a worker may say about a session before the answer that names it.
+/// Bytes of notifications about a session that a worker may send before the answer that names it.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 
 enum Recipient {
     Client(ClientId, Option<SessionKey>),
-    /// The session is being moved to the worker; what it tells is known.
+    /// Nobody, because the session is being moved to the worker: its client knows what is replayed.
     Swallow(SessionKey),
-    /// A session that an open request is about to name.
+    /// A client that is not known yet: an open request is about to name the session.
     Early,
     Nobody,
 }
@@ -74,7 +74,7 @@ impl Switch {
             (Some(n), false, _) => self.fail_call(from, n, &refusal),
             (None, false, []) => {}
             (None, false, [only]) => self.fail_call(from, *only, &refusal),
-            // Somebody would wait for ever, and nobody can say who.
+            // Some client would wait for ever, and it cannot be known which.
             (None, false, _) => self.worker_stuck(from, "its answer was too long to be read"),
         }
     }
@@ -118,7 +118,7 @@ impl Switch {
         let spans = [envelope.session, envelope.top_session];
         let known = spans.iter().find_map(|span| worker.sessions.get(&*span.bytes(line)?).copied());
         match known.map(|key| (key, self.sessions.get(key))) {
-            // It was opened elsewhere since.
+            // It has been opened at another worker since.
             Some((_, None)) => Recipient::Nobody,
             Some((_, Some(session))) if session.worker() != Some(from) => Recipient::Nobody,
             Some((key, Some(session))) if matches!(session.place, Place::Moving { .. }) => {
@@ -135,7 +135,7 @@ impl Switch {
         }
     }
 
-    /// The line as the client is to read it: with its names, and with an id of its own.
+    /// The line with the client's names of the session, and with an id of the client's space.
     fn for_client(
         &self,
         session: Option<SessionKey>,
@@ -219,7 +219,7 @@ impl Switch {
                 Some((self.sessions.get(session)?.owner?, Some(session)))
             }
             Recipient::Nobody => None,
-            // It may wait for this before it answers, so it cannot be put off.
+            // The worker may wait for this before it answers, so it cannot be put off.
             Recipient::Early => {
                 let worker = self.workers.get(&from)?;
                 let is_opening = |call: &&Call| call.kind == CallKind::Open;
@@ -238,7 +238,7 @@ impl Switch {
         }
     }
 
-    /// A worker takes a request of its own back.
+    /// Passes on that a worker takes a request of its own back.
     fn worker_cancels(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope) {
         let raw_id = envelope.request_id.of(line);
         let asks = self.workers.get(&from).map(|worker| &worker.asks[..]).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Maps that behave the same in every run.
+//! Hash maps and random numbers that behave the same in every run.
 //!
 //! Numbers of our own are spread by one multiplication. Names come from outside, so they are
 //! hashed with a key (the switch's seed) that whoever picks them does not know. Nothing that
@@ -99,7 +99,7 @@ impl Hasher for NameHasher {
     }
 
     fn finish(&self) -> u64 {
-        // Once more, so that the last bytes also reach the bits that choose a place.
+        // Folded once more, so that the last bytes also reach the bits that choose a bucket.
         let (low, high) = self.state.carrying_mul(self.key, 0);
         low ^ high
     }

@@ -1,9 +1,8 @@
 //! A run of the switch as text, to be recorded, read and replayed.
 //!
-//! One line for each thing. The first two are `seed N` and `plan {…}`; then `> TIME INPUT`
-//! and, below it, a `< OUTPUT` for each thing that was to be done. `#` starts a comment.
-//! Lines of clients and workers stand as they are; bytes that would not survive that are
-//! written as `hex:…`.
+//! One line per entry. The first two are `seed N` and `plan {…}`; then `> TIME INPUT` and, below
+//! it, a `< OUTPUT` for each output. `#` starts a comment. Lines of clients and workers stand as
+//! they are; bytes that would not survive that are written as `hex:…`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ impl Recorder {
         }
     }
 
-    /// What was written since the last call.
+    /// Takes the text that was written since the last call.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
@@ -182,7 +181,7 @@ fn read_step(text: &str) -> Result<(Millis, Input), String> {
     Ok((at, read_input(input)?))
 }
 
-/// Tests are written in the same words.
+/// Tests write their inputs in the same format.
 #[cfg(test)]
 pub(super) fn read_input_for_tests(text: &str) -> Result<Input, String> {
     read_input(text)

@@ -1,4 +1,5 @@
-//! By what the switch knows its own things. Ids of clients and workers are known outside, too.
+//! Internal ids of the switch. Those of clients and workers, which are known outside, are in
+//! [`super`].
 
 use super::WorkerId;
 
@@ -8,15 +9,15 @@ pub(super) struct PoolId(pub(super) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FanId(pub(super) u64);
 
-/// A session; they are in the order in which these were made.
+/// The key of a session; keys are ordered by when their sessions were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionKey {
     pub(super) n: u64,
-    /// Its place in the table, where another session may have followed it.
+    /// Its index in the table, where another session may have followed it.
     pub(super) place: usize,
 }
 
-/// A request at a worker.
+/// The key of a request at a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CallKey {
     pub(super) worker: WorkerId,

@@ -1,4 +1,4 @@
-//! Lines that go out: the sender's bytes with a few places replaced, or our own words.
+//! Lines that go out: the sender's bytes with a few spans replaced, or lines of the switch itself.
 
 use bytes::Bytes;
 use wire::{Json, Span};
@@ -7,7 +7,7 @@ use wire::{Json, Span};
 /// would keep the whole read buffer alive as long as the request is open.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum RawId {
-    /// As most clients count.
+    /// A decimal number, as most clients count.
     Number(Digits),
     Short {
         text: [u8; Self::SHORT],
@@ -61,7 +61,7 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    /// More requests than anybody will count; longer numbers are cut off.
+    /// Digits for more requests than anybody will make; longer numbers are cut off.
     const MAX: usize = 16;
 
     pub(super) fn of(mut n: u64) -> Self {
@@ -90,7 +90,7 @@ pub(super) fn number(raw: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u64::from(byte - b'0')))
 }
 
-/// Up to three places of a line that are to be replaced.
+/// Up to three spans of a line that are to be replaced.
 #[derive(Default)]
 pub(super) struct Edits<'a> {
     places: [(Span, &'a [u8]); 3],
@@ -98,7 +98,7 @@ pub(super) struct Edits<'a> {
 }
 
 impl<'a> Edits<'a> {
-    /// A place that is not in the line is left out.
+    /// Sets the replacement of one span; a span that is not in the line is left out.
     pub(super) fn set(&mut self, at: Span, with: &'a [u8]) {
         if !at.is_some() {
             return;
@@ -109,13 +109,13 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// The line with its places replaced, every other byte untouched, and its newline.
+    /// The line with its spans replaced, every other byte untouched, and its newline.
     pub(super) fn apply(&mut self, line: &[u8]) -> Bytes {
         let places = self.places.get_mut(..self.n_places).unwrap_or_default();
         if places.len() > 1 {
             places.sort_unstable_by_key(|(at, _)| at.range().start);
         }
-        // Exactly what it takes: a buffer with room to spare would be allocated twice.
+        // The exact size: a buffer with room to spare would be allocated twice.
         let n_bytes = places.iter().fold(line.len() + 1, |n_bytes, (at, with)| {
             (n_bytes + with.len()).saturating_sub(at.range().len())
         });
@@ -132,7 +132,7 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// The line with one of its places replaced.
+/// The line with one of its spans replaced.
 pub(super) fn replaced(line: &[u8], at: Span, with: &[u8]) -> Bytes {
     let mut edits = Edits::default();
     edits.set(at, with);

@@ -1,4 +1,4 @@
-//! Merges the answers of several workers to one request, and makes one cursor of theirs.
+//! Merges the answers of several workers to one request, and their cursors into one.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,13 +12,13 @@ use wire::Json;
 
 use super::WorkerId;
 
-/// What a cursor of ours starts with.
+/// The prefix of cursors made here.
 const CURSOR: &str = "switchyard:";
 const NEXT: &str = "nextCursor";
 
 pub(super) type NameOf<'a> = Box<dyn Fn(&str) -> Option<Arc<str>> + 'a>;
 
-/// One worker's answer.
+/// One worker's result, to be merged with those of others.
 pub(super) struct Page<'a> {
     pub(super) worker: WorkerId,
     pub(super) result: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Page<'a> {
     pub(super) name_of: NameOf<'a>,
 }
 
-/// One result for all; `None` if no page is an object.
+/// The merged result; `None` if no page is an object.
 pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
     let mut members: Vec<(String, Merged<'_>)> = Vec::new();
     let (mut seen, mut cursors, mut is_any) = (BTreeSet::new(), Vec::new(), false);
@@ -74,7 +74,7 @@ enum Merged<'a> {
     List(Vec<Cow<'a, str>>),
 }
 
-/// The items of a list; sessions under the names that clients know, and each once.
+/// The items of a list, each session once and under the name that clients know.
 fn listed<'a>(
     items: Vec<&'a RawValue>,
     page: &Page<'_>,
@@ -104,7 +104,7 @@ fn listed<'a>(
     items.into_iter().filter_map(item).collect()
 }
 
-/// `switchyard:` and, for each worker with more to tell, its id and its own cursor in hex.
+/// `switchyard:` and, for each worker with a further page, its id and its own cursor in hex.
 fn write_cursor(cursors: &[(WorkerId, &str)]) -> String {
     let hex = |raw: &str| {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
@@ -115,7 +115,7 @@ fn write_cursor(cursors: &[(WorkerId, &str)]) -> String {
     format!("{CURSOR}{}", parts.join(","))
 }
 
-/// A cursor of ours, taken apart: each worker's own, raw. `None` if it is none of ours.
+/// Splits a cursor made here into each worker's own, raw. `None` if it is another's.
 pub(super) fn read_cursor(raw: &str) -> Option<Vec<(WorkerId, String)>> {
     let text: String = serde_json::from_str(raw).ok()?;
     let parts = text.strip_prefix(CURSOR)?.split(',');
@@ -132,7 +132,7 @@ pub(super) fn read_cursor(raw: &str) -> Option<Vec<(WorkerId, String)>> {
         .collect()
 }
 
-/// The workers of a cursor that still run.
+/// The workers of a cursor that still run, each with its own cursor.
 pub(super) fn targets(
     cursors: Vec<(WorkerId, String)>,
     running: &[WorkerId],

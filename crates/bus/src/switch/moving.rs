@@ -1,12 +1,12 @@
-//! Sessions without a worker, or without a client.
+//! Sessions that have lost their worker, or their client.
 //!
-//! One whose worker is lost is moved to another, with `session/load`. What clients say about the
-//! session meanwhile is held and follows in order; what the new worker replays is swallowed, for
+//! One whose worker is lost is moved to another, with `session/load`. Messages of clients about the
+//! session are held meanwhile and follow in order; what the new worker replays is swallowed, for
 //! the client has seen it.
 //!
 //! One that nobody has claimed is closed at its worker with `session/close`, where that said that
-//! it can be; or it would keep the session for ever. Until it has answered the name stays taken,
-//! so that what it still says about the session reaches nobody.
+//! it can be; or it would keep the session for ever. Until it has answered the name stays taken, so
+//! that its late messages about the session reach nobody.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use super::timers::Timer;
 use super::worker::{Closing, Stage};
 use super::{ClientId, Output, Switch, WorkerId};
 
-/// Sessions that a worker may be closing at once. One that answers none of them is not told of
-/// more: what is remembered for it must end somewhere.
+/// Sessions that a worker may be closing at once. One that answers none of them gets no more such
+/// requests: what is remembered for it must end somewhere.
 const MAX_CLOSING: usize = 1024;
 
 impl Switch {
@@ -103,14 +103,14 @@ impl Switch {
         }
     }
 
-    /// The session stays lost, and everybody who waited for it is told.
+    /// Leaves the session lost, and refuses all messages that waited for it.
     pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if !matches!(session.place, Place::Moving { .. }) {
             return;
         }
-        // The worker keeps the name: it may yet have loaded the session, and what it says about
-        // it is for nobody.
+        // The worker keeps the name: it may yet have loaded the session, and what it sends about it
+        // must reach nobody.
         session.n_calls = 0;
         self.counters.sessions_lost += 1;
         for (client, parcel) in self.end_move(key, Place::Lost) {
@@ -138,7 +138,7 @@ impl Switch {
         if session.grace_until.is_none_or(|until| until > now) {
             return;
         }
-        // Others may wait for it.
+        // Other clients may wait for it.
         if matches!(session.place, Place::Moving { .. }) || session.n_calls > 0 {
             let until = now.after(grace.max(1));
             session.grace_until = Some(until);
@@ -168,7 +168,7 @@ impl Switch {
         self.out.push(Output::ToWorker { worker: at, line: Bytes::from(line) });
     }
 
-    /// The worker has answered; whether it was asked.
+    /// Takes a worker's answer to a `session/close`; false if it is none.
     pub(super) fn session_closed(&mut self, at: WorkerId, n: u64) -> bool {
         let Some(worker) = self.workers.get_mut(&at) else { return false };
         let Some(place) = worker.closing.iter().position(|closing| closing.n == n) else {

@@ -1,7 +1,7 @@
-//! Requests that took too long.
+//! Timeouts of requests.
 //!
-//! A pool has one timer for all of them, set for the one that is due first: a request costs
-//! next to nothing for being watched.
+//! A pool has one timer for all of them, set for the one that is due first: watching a request
+//! costs next to nothing.
 
 use super::ids::{CallKey, PoolId};
 use super::line::{Digits, cancel_request};
@@ -14,7 +14,7 @@ use super::worker::Worker;
 use super::{ClientId, Millis, Output, Switch, WorkerId};
 
 impl Switch {
-    /// Sees to it that the requests of a pool are looked at when one is due.
+    /// Has the requests of a pool looked at no later than `due`.
     pub(super) fn set_sweep(&mut self, id: PoolId, due: Millis) {
         let due = due.max(self.now.after(1));
         let Some(pool) = self.pools.get_mut(&id) else { return };
@@ -26,7 +26,7 @@ impl Switch {
         }
     }
 
-    /// Ends the requests of a pool that took too long.
+    /// Ends the requests of a pool that took too long, with an error.
     pub(super) fn sweep(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.sweep_at = None;
@@ -49,7 +49,7 @@ impl Switch {
         self.set_next_sweep(id);
     }
 
-    /// The requests at a worker that took too long, and how long they had.
+    /// The requests at a worker that took too long, each with its limit.
     fn overdue(&self, worker: WorkerId, timeouts: Timeouts) -> Vec<(u64, u64)> {
         let calls = self.workers.get(&worker).into_iter().flat_map(|worker| &worker.calls);
         let mut overdue: Vec<_> = calls
@@ -73,7 +73,7 @@ impl Switch {
         }
     }
 
-    /// The requests that have waited too long for a worker to start, and how long they had.
+    /// Takes out the requests that have waited too long for a worker to start, each with its limit.
     fn take_overdue(
         &mut self,
         id: PoolId,

@@ -7,23 +7,23 @@ use wire::{Envelope, MessageKind};
 use super::Millis;
 use super::ids::{FanId, SessionKey};
 
-/// What a request is, as far as the switch cares.
+/// The kinds of requests that the switch tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallKind {
     Plain,
     Prompt,
-    /// Makes a session that its answer names.
+    /// Opens a new session, which its answer names.
     Open,
-    /// Opens the session that it names.
+    /// Opens the existing session that it names.
     Load,
     /// Its answer ends its session.
     Close,
     Initialize,
-    /// The client's `initialize`, told to one more worker.
+    /// The client's `initialize`, sent to one more worker.
     Replay,
-    /// One of several, and which.
+    /// One part of a fan-out, and its number.
     Fan(FanId, u32),
-    /// A `session/load` of ours.
+    /// A `session/load` of the switch itself, which moves a session.
     Move,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Parcel<'a> {
         self.is_request() && !matches!(self.kind, CallKind::Fan(..) | CallKind::Move)
     }
 
-    /// Ready to wait: without the read buffer that its line is a part of.
+    /// A copy that can wait: without the read buffer that its line is a part of.
     pub(super) fn detached(self) -> Parcel<'static> {
         Parcel { line: Cow::Owned(self.line.into_owned()), ..self }
     }

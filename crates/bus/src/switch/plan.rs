@@ -1,4 +1,4 @@
-//! What the switch is to do: pools and limits.
+//! The plan of a switch: its pools and limits.
 //!
 //! The fields are plain so that a configuration can be turned into them; [`Plan::check`]
 //! says whether they make sense, and the switch is only given plans that do. As JSON a plan stands
@@ -23,7 +23,7 @@ pub struct PoolPlan {
     /// directory), in any form that is equal when they are. A pool whose launch changes at a
     /// reload has its workers replaced; any other change leaves them running.
     pub launch: Arc<str>,
-    /// How many are kept running.
+    /// How many workers are kept running.
     pub min: u32,
     pub max: u32,
     pub start: Start,
@@ -36,16 +36,16 @@ pub struct PoolPlan {
     pub ping: Option<Ping>,
     /// A worker that uses more is replaced.
     pub max_memory_bytes: Option<u64>,
-    /// Counted from when a request came. Not for `session/prompt`: a turn lasts as long as the
-    /// person behind it lets it.
+    /// Time to answer a request, counted from when it came. Not for `session/prompt`: a turn lasts
+    /// as long as the person behind it lets it.
     pub request_timeout: Option<u64>,
     /// The same for `session/prompt`.
     pub prompt_timeout: Option<u64>,
     pub max_sessions_per_worker: Option<u32>,
-    /// Workers above what is kept stop when they had neither session nor request for so long.
+    /// Time without session or request after which a worker above `min` is stopped.
     pub idle_stop: Option<u64>,
-    /// Methods that are asked of every worker and whose answers are merged; of the client's own
-    /// worker alone where it has one.
+    /// Methods that are sent to every worker and whose answers are merged; in a pool with a worker
+    /// per client, to that one alone.
     pub fan_out: Vec<Arc<str>>,
 }
 
@@ -58,7 +58,7 @@ pub enum Start {
     OnDemand,
 }
 
-/// Whom a worker serves.
+/// How many clients a worker serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -89,8 +89,8 @@ pub struct Backoff {
     pub jitter_percent: u32,
 }
 
-/// More than `n_deaths` in `window` and the pool has failed: nothing is started for
-/// `cool_down`, then one worker is tried.
+/// The limit on deaths. After more than `n_deaths` in `window` the pool has failed: nothing is
+/// started for `cool_down`, then one worker is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intensity {
     pub n_deaths: u32,
@@ -98,8 +98,8 @@ pub struct Intensity {
     pub cool_down: u64,
 }
 
-/// A worker that said nothing for `interval` is asked, and is stuck if it says nothing for
-/// `timeout` more. Any line is a sign of life, an error too.
+/// A liveness check. A worker that sent nothing for `interval` gets a ping, and is stuck if it
+/// sends nothing for `timeout` more. Any line is a sign of life, an error too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
     pub method: Arc<str>,
@@ -133,7 +133,7 @@ pub struct QueueMarks {
     pub full: usize,
 }
 
-/// Of one pool; more would be a slip of the keyboard.
+/// Workers of one pool; more would be a slip of the keyboard.
 const MAX_WORKERS: u32 = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -165,7 +165,7 @@ impl Plan {
 }
 
 impl PoolPlan {
-    /// `n` workers, ahead, always restarted; the rest as usual.
+    /// A pool of `n_workers`, started ahead and always restarted, with defaults for the rest.
     pub fn fixed(name: &str, launch: &str, n_workers: u32) -> Self {
         Self {
             name: name.into(),

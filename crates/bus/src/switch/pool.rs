@@ -1,4 +1,4 @@
-//! A pool as the switch knows it: its slots, its circuit and who waits for it.
+//! A pool in the switch: its slots, its circuit breaker and the messages that wait for it.
 
 use std::collections::VecDeque;
 
@@ -14,16 +14,16 @@ pub(super) struct Pool {
     /// When workers died, within the window.
     pub(super) deaths: VecDeque<Millis>,
     pub(super) last_failure: Option<String>,
-    /// Messages for which there is no worker yet.
+    /// Messages that wait for a worker.
     pub(super) waiting: VecDeque<(ClientId, Parcel<'static>)>,
     pub(super) n_waiting_bytes: usize,
     /// Workers that are still to be replaced, one after the other.
     pub(super) replacing: VecDeque<WorkerId>,
     /// Whether an `initialize` was answered with `loadSession`.
     pub(super) can_load: bool,
-    /// Whether somebody has asked for a pool that starts on demand.
+    /// Whether a client has needed a pool that starts on demand.
     pub(super) is_woken: bool,
-    /// When its requests are looked at for some that took too long.
+    /// When its requests are next checked for timeouts.
     pub(super) sweep_at: Option<Millis>,
 }
 
@@ -42,11 +42,11 @@ pub(super) enum Circuit {
     Open {
         until: Millis,
     },
-    /// One worker may be tried; which, once there is one.
+    /// One worker is tried, to see whether the pool works again; which, once it is started.
     Probing(Option<WorkerId>),
 }
 
-/// A place for one worker.
+/// The place of one worker, which a restarted one takes over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
     pub(super) seat: Seat,
@@ -114,7 +114,7 @@ impl Pool {
         self.plan.sharing == Sharing::OneClient
     }
 
-    /// How many workers are to be kept.
+    /// How many workers are to be kept running.
     pub(super) fn floor(&self) -> usize {
         match self.plan.start {
             Start::Ahead => self.plan.min as usize,
@@ -128,7 +128,7 @@ impl Pool {
         self.slots.get(..self.slots.len().min(self.plan.max as usize)).unwrap_or_default()
     }
 
-    /// Grows to the plan's size; what is too much goes as soon as it is not taken.
+    /// Grows or shrinks to the plan's size; surplus slots go as soon as they have no worker.
     pub(super) fn resize(&mut self) {
         let max = self.plan.max as usize;
         if self.slots.len() < max {
@@ -141,7 +141,7 @@ impl Pool {
         }
     }
 
-    /// Makes the seats vacant that are of a kind.
+    /// Makes the seats vacant that match.
     pub(super) fn vacate(&mut self, is_to_be: impl Fn(&Seat) -> bool) {
         for slot in self.slots.iter_mut().filter(|slot| is_to_be(&slot.seat)) {
             slot.seat = Seat::Vacant;

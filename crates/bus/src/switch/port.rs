@@ -1,4 +1,4 @@
-//! What goes into the switch and what comes out of it.
+//! The inputs and outputs of the switch.
 //!
 //! Ids of clients are given by the shell, ids of workers by the switch; neither is ever used
 //! twice. Input that names a client or worker which is already gone is ignored, so the shell
@@ -33,8 +33,8 @@ pub struct ClientId(pub u64);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct WorkerId(pub u64);
 
-/// How much waits for a party that is slow to read. Say each crossing once. A single line
-/// that is larger than a mark counts as nothing while it waits alone, or it could never pass.
+/// How many bytes wait for a party that is slow to read. Each crossing is reported once. A single
+/// line that is larger than a mark counts as nothing while it waits alone, or it could never pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Fell below the low mark.
@@ -48,7 +48,7 @@ pub enum Level {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// `pool` is what its listener or its hello asked for.
+    /// `pool` is the one that its listener or its hello named.
     ClientCame {
         client: ClientId,
         pool: Option<Arc<str>>,
@@ -97,7 +97,7 @@ pub enum Input {
     WorkerMute {
         worker: WorkerId,
     },
-    /// After everything it had said was handed over.
+    /// Comes after all its lines were handed over.
     WorkerExited {
         worker: WorkerId,
         is_success: bool,
@@ -144,7 +144,7 @@ pub enum Output {
         worker: WorkerId,
         line: Bytes,
     },
-    /// Write what waits if it can be written quickly, then close. Nothing more comes for it.
+    /// Write what is queued if that is quick, then close. No more output for it follows.
     CloseClient {
         client: ClientId,
         reason: CloseReason,
@@ -180,7 +180,7 @@ pub enum CloseReason {
     /// Not one of its lines was a message.
     Garbage,
     Draining,
-    /// It had ended its input, and everything that it asked is answered or took too long.
+    /// It had ended its input, and all its requests are answered or took too long.
     Finished,
 }
 

@@ -1,4 +1,4 @@
-//! Who is not read, because somebody leaves too much unread.
+//! Backpressure: which clients and workers are not read because another party reads too slowly.
 //!
 //! The rule under which a slow party never delays another stands in [`super`].
 
@@ -17,7 +17,8 @@ impl Switch {
         }
     }
 
-    /// After a client sent something to a worker: it is not read on if that has enough.
+    /// After a client sent a line to a worker: pauses the client if the worker has too many unread
+    /// bytes.
     pub(super) fn feed(&mut self, client_id: ClientId, worker_id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&worker_id) else { return };
         if worker.level == Level::Low || worker.pausing.contains(&client_id) {
@@ -92,7 +93,7 @@ impl Switch {
         }
     }
 
-    /// A worker that was not read for the sake of its only client has got another.
+    /// Resumes a worker that was paused for its only client, since it has got another one.
     pub(super) fn serves_another(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let Some(slow) = worker.paused_for else { return };

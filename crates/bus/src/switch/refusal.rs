@@ -1,4 +1,4 @@
-//! Why a request gets no answer of a worker, and the error that says so.
+//! The errors with which the switch itself answers a request.
 //!
 //! Every error of the switch has `data {reason, pool?, worker?, retryAfterMs?}`, so that a
 //! program can tell them apart without reading the message.

@@ -1,4 +1,4 @@
-//! The last step of a client's message: links, ids and names of the hop to a worker.
+//! The last step of a client's message to a worker: its link, its id and its session's name there.
 
 use std::hash::BuildHasher as _;
 
@@ -23,8 +23,8 @@ use super::{ClientId, Level, Output, Switch, WorkerId};
 const MAX_LOAD_PARAMS: usize = 64 << 10;
 
 impl Switch {
-    /// Brings a message to a worker, behind the client's `initialize` if the worker has not
-    /// yet answered it.
+    /// Sends a message to a worker, after the client's `initialize` if the worker has not yet
+    /// answered that.
     pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel<'_>) {
         let Some(worker) = self.workers.get(&to).filter(|worker| worker.stage != Stage::Stopping)
         else {
@@ -56,14 +56,15 @@ impl Switch {
         }
     }
 
-    /// Makes a worker serve a client. Whether it must answer the client's `initialize` first.
+    /// Makes a worker serve a client. Returns whether it must answer the client's `initialize`
+    /// first.
     fn attach(&mut self, id: ClientId, to: WorkerId, first: CallKind) -> bool {
         let (Some(client), Some(worker)) = (self.clients.get_mut(&id), self.workers.get_mut(&to))
         else {
             return false;
         };
         let initialize = client.initialize.clone().filter(|_| first != CallKind::Initialize);
-        // The worker of one client gets everything that the client says.
+        // The worker of a single client gets all that client's messages.
         let is_home = self.pools.get(&worker.pool).is_some_and(Pool::is_private);
         for link in client.links.iter_mut().filter(|link| is_home && link.pool == worker.pool) {
             link.is_home = false;
@@ -85,12 +86,12 @@ impl Switch {
                 self.transmit(id, to, &parcel);
                 true
             }
-            // It was read before.
+            // It was read before, so this does not happen.
             Err(_) => false,
         }
     }
 
-    /// Makes a worker the one that gets a client's requests without a session.
+    /// Makes a worker the home of a client: the one that gets its requests without a session.
     pub(super) fn make_home(&mut self, id: ClientId, home: WorkerId) {
         let Some(pool) = self.workers.get(&home).map(|worker| worker.pool) else { return };
         let is_linked = self.clients.get_mut(&id).is_some_and(|c| c.link(home).is_some());
@@ -104,7 +105,7 @@ impl Switch {
         }
     }
 
-    /// The worker has answered the client's `initialize`: lets through what was held.
+    /// Sends the messages that were held until the worker had answered the client's `initialize`.
     pub(super) fn link_opened(&mut self, id: ClientId, to: WorkerId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let initialized = client.initialized.clone();
@@ -123,7 +124,7 @@ impl Switch {
 
     fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) {
         let session = parcel.session.and_then(|key| self.sessions.get(key));
-        // It may have been forgotten while the message was held.
+        // The session may have been forgotten while the message was held.
         if parcel.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
             let refusal = Refusal::new(codes::NOT_FOUND, "session_lost", "the session is gone");
             return self.refuse(id, parcel, &refusal.of_worker(to));
@@ -156,7 +157,7 @@ impl Switch {
         self.say_to_worker(id, to, line);
     }
 
-    /// What another worker would need to load the session, if workers of this pool can.
+    /// The params by which another worker could load the session, if workers of this pool can.
     fn load_params(&self, pool: PoolId, parcel: &Parcel<'_>) -> Option<Box<str>> {
         if !matches!(parcel.kind, CallKind::Open | CallKind::Load) {
             return None;
@@ -168,7 +169,7 @@ impl Switch {
         is_kept.then(|| String::from_utf8_lossy(params).into())
     }
 
-    /// Enters a request at a worker; its id there.
+    /// Registers a request at a worker; returns its id there.
     fn open_call(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) -> u64 {
         let Some(pool) = self.workers.get(&to).map(|worker| worker.pool) else { return 0 };
         let load = self.load_params(pool, parcel);
@@ -194,14 +195,14 @@ impl Switch {
         n
     }
 
-    /// Takes a request off the books.
+    /// Takes an open request out of all tables.
     pub(super) fn close_call(&mut self, at: WorkerId, n: u64) -> Option<Call> {
         let call = self.workers.get_mut(&at)?.take_call(n, self.now)?;
         self.unlist_call(at, n, &call);
         Some(call)
     }
 
-    /// Takes a request out of its client's and its session's books.
+    /// Takes a request out of its client's and its session's tables.
     pub(super) fn unlist_call(&mut self, at: WorkerId, n: u64, call: &Call) {
         if let Some(client) = call.client.and_then(|id| self.clients.get_mut(&id)) {
             client.calls.remove(&CallKey { worker: at, n });
@@ -211,7 +212,7 @@ impl Switch {
         }
     }
 
-    /// Gives a client that names a session its updates, if they are nobody's or if it opens it.
+    /// Makes a client that names a session its owner, if it has none or if the client opens it.
     pub(super) fn claim(&mut self, client: ClientId, key: SessionKey, takes_over: bool) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if session.owner == Some(client) || !(takes_over || session.owner.is_none()) {
@@ -226,7 +227,7 @@ impl Switch {
         self.end_grace(key);
     }
 
-    /// The session is wanted and alive: it is not to be forgotten.
+    /// Ends the grace of a session that has an owner, so that it is not forgotten.
     pub(super) fn end_grace(&mut self, key: SessionKey) {
         let session = self.sessions.get_mut(key).filter(|session| session.owner.is_some());
         if let Some(until) = session.and_then(|session| session.grace_until.take()) {
@@ -234,12 +235,12 @@ impl Switch {
         }
     }
 
-    /// Takes a session away from its worker, which is on the way out.
+    /// Takes a session away from its worker, which is stopping.
     pub(super) fn detach_session(&mut self, key: SessionKey) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         let Some(worker) = session.worker() else { return };
         session.place = Place::Lost;
-        // The worker keeps the name: what it still says about the session is for nobody.
+        // The worker keeps the name: what it still sends about the session must reach nobody.
         if self.workers.get(&worker).is_some_and(|worker| !worker.can_load) {
             session.load = None;
         }
@@ -259,7 +260,7 @@ impl Switch {
         let workers = self.pools.get(&pool).map(|pool| pool.workers().collect::<Vec<_>>());
         for worker in workers.unwrap_or_default() {
             let Some(worker) = self.workers.get_mut(&worker) else { continue };
-            // One on the way out keeps the name: what it still says about it is for nobody.
+            // A stopping one keeps the name: what it still sends about it must reach nobody.
             let name = worker_name.as_bytes();
             if worker.stage == Stage::Running && worker.sessions.get(name) == Some(&key) {
                 worker.sessions.remove(name);
@@ -285,7 +286,7 @@ impl Switch {
         }
     }
 
-    /// The params with another session, for `session/load`.
+    /// The params of a `session/load` with another session id.
     pub(super) fn params_for(load: &str, worker_name: &str) -> Option<String> {
         let params = Json::trusted(load);
         let set = wire::set_member(&params, &["sessionId"], &Json::of(&worker_name)).ok()?;

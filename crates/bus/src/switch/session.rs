@@ -1,4 +1,4 @@
-//! Sessions: which worker has them, which client owns them, and under which names.
+//! Sessions in the switch: each one's worker, its owning client, and its names.
 //!
 //! Towards clients a name is unique over all workers. When a second worker hands out a name
 //! that is taken, its session gets an alias towards clients (`name~2`), and the two names are
@@ -14,13 +14,13 @@ use super::{ClientId, Millis, WorkerId};
 
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Towards clients.
+    /// Its name towards clients.
     pub(super) name: Arc<str>,
-    /// Towards its worker.
+    /// Its name towards its worker.
     pub(super) worker_name: Arc<str>,
     pub(super) pool: PoolId,
     pub(super) place: Place,
-    /// Where its updates go.
+    /// The client that gets its updates.
     pub(super) owner: Option<ClientId>,
     /// When it is forgotten, if it has no owner.
     pub(super) grace_until: Option<Millis>,
@@ -34,7 +34,7 @@ pub(super) enum Place {
     At(WorkerId),
     /// Its worker is gone.
     Lost,
-    /// On the way to another worker; what clients say meanwhile is held.
+    /// It is being moved to another worker; messages of clients are held meanwhile.
     Moving {
         to: WorkerId,
         held: VecDeque<(ClientId, Parcel<'static>)>,

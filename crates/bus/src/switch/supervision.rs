@@ -1,9 +1,9 @@
-//! Which workers live: starts, ends, backoff and the circuit of a pool.
+//! The life of workers: starts, ends, backoff and the circuit breaker of a pool.
 //!
-//! A worker that dies is started again after a delay that doubles with each death in a row,
-//! more or less by the jitter. Too many deaths in the window open the circuit: nothing is
-//! started and whoever needs a worker is told so, until the cool-down is over and one worker
-//! proves itself by an answer or by living long enough.
+//! A worker that dies is started again after a delay that doubles with each death in a row, more or
+//! less by the jitter. Too many deaths in the window open the circuit: nothing is started and
+//! whoever needs a worker gets an error, until the cool-down is over and one worker proves itself
+//! by an answer or by living long enough.
 
 use super::hash::NameMap;
 use super::ids::PoolId;
@@ -69,7 +69,7 @@ impl Switch {
         self.replace_next(pool_id);
     }
 
-    /// The worker has answered or lived for long: a pool on probation works again.
+    /// The worker has answered or lived for long: closes the circuit of a pool that was probing it.
     pub(super) fn worker_proved(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_proved = true;
@@ -109,7 +109,8 @@ impl Switch {
         self.pool_shrank(pool_id);
     }
 
-    /// After a worker of a pool has ended: its place, its successor, or the pool itself.
+    /// Fills the slot of a worker that has ended, or removes the pool if it was the last of one to
+    /// be removed.
     pub(super) fn pool_shrank(&mut self, id: PoolId) {
         let Some(pool) = self.pools.get_mut(&id) else { return };
         pool.resize();
@@ -160,11 +161,11 @@ impl Switch {
         pool.vacate(|seat| matches!(seat, Seat::Backoff { .. }));
         self.counters.pool_failures += 1;
         self.set_timer(until, Timer::Circuit(id));
-        // Who waits is told, unless another worker of the pool still runs.
+        // Waiting messages are refused, unless another worker of the pool still runs.
         self.retries.push(id);
     }
 
-    /// Starts what the pool is to keep.
+    /// Starts workers up to the number that the pool is to keep.
     pub(super) fn refill(&mut self, id: PoolId) {
         loop {
             let Some(pool) = self.pools.get(&id) else { return };
@@ -179,7 +180,7 @@ impl Switch {
         }
     }
 
-    /// Lets a worker end its requests, then stops it; not its failure.
+    /// Lets a worker end its requests, then stops it; this does not count as its failure.
     pub(super) fn retire(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.is_retired = worker.fault.is_none();
@@ -214,8 +215,8 @@ impl Switch {
         self.fail_calls(id, &refusal);
     }
 
-    /// Nothing new goes to a worker that cannot answer; what it has is failed by its exit, which
-    /// also says why, or by the shell, which does not wait long for that.
+    /// Gives nothing new to a worker that has closed its output. Its open requests fail with its
+    /// exit, which also says why, or through the shell, which does not wait long for that.
     pub(super) fn worker_mute(&mut self, id: WorkerId) {
         let is_live = |worker: &&mut Worker| matches!(worker.stage, Stage::Running);
         let Some(worker) = self.workers.get_mut(&id).filter(is_live) else { return };
@@ -223,7 +224,7 @@ impl Switch {
         self.retries.push(worker.pool);
     }
 
-    /// Ends a worker that does not do its part.
+    /// Kills a worker that does not work as it should.
     pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str) {
         let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != Stage::Stopping) else {
             return;
@@ -239,7 +240,7 @@ impl Switch {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.stage = Stage::Stopping;
         self.out.push(Output::StopWorker { worker: id, how });
-        // Nothing is written to it any more, so nobody feeds it.
+        // Nothing is written to it any more, so no client is paused for it.
         for client in std::mem::take(&mut worker.pausing) {
             self.no_longer_feeds(client, id);
         }

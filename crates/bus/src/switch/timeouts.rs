@@ -1,13 +1,13 @@
-//! How long the requests of a pool may take.
+//! The timeouts of a pool's requests.
 
 use super::PoolPlan;
 use super::parcel::{CallKind, Parcel};
 
-/// How long requests may take, counted from when they came.
+/// The timeouts of requests by kind, counted from when these came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timeouts {
     prompt: Option<u64>,
-    /// The client's `initialize` and a move of a session, for which a prompt may wait.
+    /// For a replayed `initialize` and a move of a session, for which a prompt may wait.
     before: Option<u64>,
     other: Option<u64>,
 }

@@ -1,7 +1,7 @@
-//! What is due when, and the regular looks at workers: pings, memory and idleness.
+//! Timers, and the regular checks of workers: pings, memory and idleness.
 //!
-//! A timer is only a reason to look: whoever is woken checks whether anything is really due,
-//! so an old entry does no harm.
+//! A timer is only a reason to look: its handler checks whether anything is really due, so an old
+//! entry does no harm.
 
 use bytes::Bytes;
 use wire::RpcId;
@@ -17,17 +17,17 @@ pub(super) enum Timer {
     Refill(PoolId),
     /// The end of a failed pool's cool-down.
     Circuit(PoolId),
-    /// Requests that waited too long.
+    /// Timeouts of requests.
     Sweep(PoolId),
     /// Workers with nothing to do.
     Idle(PoolId),
-    /// The worker has lived long enough to be trusted.
+    /// The worker has lived long enough to count as well started.
     Stable(WorkerId),
     Ping(WorkerId),
     Drain(WorkerId),
     Grace(SessionKey),
     SlowClient(ClientId),
-    /// The time is over that a client has which said everything.
+    /// The wait is over for a client that has ended its input.
     Finish(ClientId),
 }
 
@@ -37,7 +37,7 @@ impl Switch {
     }
 
     pub(super) fn time_passed(&mut self) {
-        // What is set meanwhile and due at once waits for the next call: no endless loop.
+        // A timer that is set meanwhile and due at once waits for the next call: no endless loop.
         let later = self.timers.split_off(&(self.now.after(1), Timer::Refill(PoolId(0))));
         let due = std::mem::replace(&mut self.timers, later);
         for (_, timer) in due {
@@ -117,7 +117,7 @@ impl Switch {
         let idle_stop = self.pools.get(&id).and_then(|pool| pool.plan.idle_stop);
         if let Some(idle_stop) = idle_stop {
             self.timers.retain(|(_, timer)| *timer != Timer::Idle(id));
-            // Often enough that nobody idles for much longer than allowed.
+            // Often enough that no worker idles for much longer than allowed.
             self.set_timer(self.now.after((idle_stop / 4).max(1)), Timer::Idle(id));
         }
     }
@@ -128,7 +128,8 @@ impl Switch {
         let (mut idle, mut n_busy) = (Vec::new(), 0);
         for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
             match worker.stage {
-                // What keeps state for a client is not idle as long as the client is there.
+                // A worker that keeps state for a client is not idle as long as the client is
+                // there.
                 Stage::Running if pool.is_private() && worker.has_served => n_busy += 1,
                 Stage::Running if worker.is_idle() && self.now.since(worker.used) >= idle_stop => {
                     idle.push(worker.id);

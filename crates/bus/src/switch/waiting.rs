@@ -1,8 +1,8 @@
 //! Messages that wait for a worker to start.
 //!
-//! They wait in the order in which they came, and what their client says after them waits
-//! behind them. They are routed again when a worker runs, when there is room, and when it is
-//! certain that none will come.
+//! They wait in the order in which they came, and later messages of their client wait behind them.
+//! They are routed again when a worker runs, when there is room, and when it is certain that none
+//! will come.
 
 use std::collections::VecDeque;
 
@@ -35,16 +35,16 @@ impl Switch {
         }
     }
 
-    /// Whether something of a client waits for a worker of the pool.
+    /// Whether a message of a client waits for a worker of the pool.
     pub(super) fn is_waiting(&self, client: ClientId, id: PoolId) -> bool {
         self.clients.get(&client).is_some_and(|client| client.n_waiting > 0)
-            // What came last is the most likely.
+            // Searched from the end: what came last is the most likely.
             && self.pools.get(&id).is_some_and(|pool| {
                 pool.waiting.iter().rev().any(|(waiting, _)| *waiting == client)
             })
     }
 
-    /// Routes again what waits for the pools for which something has changed.
+    /// Routes the waiting messages again, of pools for which something has changed.
     pub(super) fn retry_waiting(&mut self) {
         while let Some(id) = self.retries.pop() {
             for (client, parcel) in self.take_waiting(id) {
@@ -73,7 +73,7 @@ impl Switch {
         waiting
     }
 
-    /// Takes away what a client that left still had waiting.
+    /// Removes the waiting messages of a client that left.
     pub(super) fn drop_waiting(&mut self, client: ClientId) {
         for pool in self.pools.values_mut() {
             pool.waiting.retain(|(whose, _)| *whose != client);
@@ -81,7 +81,8 @@ impl Switch {
         }
     }
 
-    /// Answers a request that has not yet reached a worker as cancelled. Whether there was one.
+    /// Answers a request that has not yet reached a worker as cancelled. Returns whether there was
+    /// one.
     pub(super) fn withdraw(&mut self, client: ClientId, raw_id: &[u8]) -> bool {
         let Some(parcel) = self.find_unsent(client, raw_id) else { return false };
         self.refuse(client, &parcel, &Refusal::cancelled());
@@ -108,7 +109,7 @@ impl Switch {
                 return Some(parcel);
             }
         }
-        // Sessions of others too; but most clients have nothing held.
+        // Held messages may be at sessions of others too; but most clients have none held.
         let sessions = (client.n_held_bytes > 0).then(|| self.sessions.iter_mut());
         for session in sessions.into_iter().flatten() {
             let Place::Moving { held, .. } = &mut session.place else { continue };
@@ -122,7 +123,7 @@ impl Switch {
         None
     }
 
-    /// Tells the fan, the move or the client of a message that it goes nowhere.
+    /// Ends a message that goes nowhere: the fan-out, the move or the client gets the refusal.
     pub(super) fn refuse(&mut self, client: ClientId, parcel: &Parcel<'_>, refusal: &Refusal) {
         if !parcel.is_clients() {
             self.maybe_done(client);

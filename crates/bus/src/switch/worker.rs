@@ -1,4 +1,4 @@
-//! A worker as the switch knows it: one life of one process.
+//! A worker in the switch: one life of one process.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub(super) struct Worker {
     pub(super) pool: PoolId,
     pub(super) slot: u32,
     pub(super) stage: Stage,
-    /// Whether its end is our wish and no failure of it.
+    /// Whether it is ended by our decision and not by its failure.
     pub(super) is_retired: bool,
-    /// Why we end it, where it is to blame.
+    /// The failure for which it is ended, if there was one.
     pub(super) fault: Option<&'static str>,
     /// Whether it has lived long enough, or answered, to count as well started.
     pub(super) is_proved: bool,
@@ -31,9 +31,9 @@ pub(super) struct Worker {
     pub(super) sessions: NameMap<SessionKey>,
     /// Requests at it whose answer will name a session.
     pub(super) n_opening: usize,
-    /// Those of them for which nobody waits any more.
+    /// Requests among them for which nobody waits any more.
     pub(super) n_left_open: usize,
-    /// What it said about sessions that none of those answers has named yet.
+    /// Its notifications about sessions that no answer has named yet.
     pub(super) early: Vec<(Bytes, Envelope)>,
     pub(super) n_early_bytes: usize,
     /// Clients that it serves.
@@ -43,19 +43,20 @@ pub(super) struct Worker {
     /// Its requests at clients.
     pub(super) asks: Vec<(ClientId, u64)>,
     pub(super) level: Level,
-    /// Clients that are not read because it has too much unread.
+    /// Clients that are paused because it has too many unread bytes.
     pub(super) pausing: Vec<ClientId>,
-    /// The one client that it serves, which has too much unread: it is not read.
+    /// Its only client, if that has too many unread bytes: the worker is paused until it has read
+    /// them.
     pub(super) paused_for: Option<ClientId>,
     pub(super) started: Millis,
     pub(super) heard: Millis,
     pub(super) used: Millis,
     pub(super) pinged: Option<Millis>,
-    /// The id of the last ping: no request of anybody, so it is not among them.
+    /// The id of the last ping, which is not among `calls`.
     pub(super) ping: u64,
     pub(super) can_load: bool,
     pub(super) can_close: bool,
-    /// Sessions that it was told to close; no requests of anybody, as pings.
+    /// Sessions that it was asked to close; those requests are not among `calls`.
     pub(super) closing: Vec<Closing>,
     pub(super) timeouts: Timeouts,
     pub(super) n_memory_bytes: u64,
@@ -66,7 +67,7 @@ pub(super) enum Stage {
     #[default]
     Starting,
     Running,
-    /// Takes nothing new; stops when its requests have ended, at the latest then.
+    /// Takes no new requests; stops when its own have ended, or at that time.
     Draining {
         until: Millis,
     },
@@ -76,9 +77,9 @@ pub(super) enum Stage {
 /// A request at a worker.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// `None` if it is nobody's.
+    /// `None` if no client waits for it.
     pub(super) client: Option<ClientId>,
-    /// As the client wrote it.
+    /// The id as the client wrote it.
     pub(super) id: RawId,
     pub(super) kind: CallKind,
     pub(super) session: Option<SessionKey>,
@@ -88,7 +89,7 @@ pub(super) struct Call {
     pub(super) load: Option<Box<str>>,
 }
 
-/// A session that a worker was told to close, and the id of the request.
+/// A request to a worker to close a session.
 #[derive(Debug)]
 pub(super) struct Closing {
     pub(super) n: u64,
@@ -96,7 +97,7 @@ pub(super) struct Closing {
 }
 
 impl Call {
-    /// How long it may take; nobody waits for some.
+    /// Its timeout; `None` also if nobody waits for it.
     pub(super) fn limit(&self, timeouts: Timeouts) -> Option<u64> {
         let is_watched = self.client.is_some() || self.kind == CallKind::Move;
         timeouts.of(self.kind).filter(|_| is_watched)
@@ -104,7 +105,7 @@ impl Call {
 }
 
 impl Worker {
-    /// How much it has to do, for comparison with its like.
+    /// Its open requests and sessions, for comparison with other workers.
     pub(super) fn load(&self) -> usize {
         self.calls.len() + self.sessions.len()
     }
@@ -116,7 +117,7 @@ impl Worker {
         numbers
     }
 
-    /// Takes a request off its books.
+    /// Takes out an open request.
     pub(super) fn take_call(&mut self, n: u64, now: Millis) -> Option<Call> {
         let call = self.calls.remove(&n)?;
         self.used = now;

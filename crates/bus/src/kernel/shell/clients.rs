@@ -1,4 +1,4 @@
-//! Clients where they touch the bus: sockets in, lines out, and back.
+//! The sockets of clients: bytes in, lines to the switch, and back.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MAX_HELLO_BYTES: usize = 64 << 10;
 const GOODBYE: u64 = 2_000;
 /// Clients accepted in one go, before others are served again.
 const MAX_ACCEPTED: usize = 64;
-/// Connections that have not shown their token.
+/// Connections that have not shown their token yet; a further one replaces the oldest.
 const MAX_STRANGERS: usize = 256;
 /// Connections beyond the switch's limit, so that they can be told why they are closed.
 const N_TO_BE_TURNED_AWAY: usize = 64;
@@ -33,7 +33,7 @@ pub(super) struct ClientEdge {
     pub(super) outbox: Outbox,
     stage: Stage,
     pub(super) is_paused: bool,
-    /// It says nothing more.
+    /// Its sending side is closed.
     has_ended: bool,
     is_blocked: bool,
     is_touched: bool,
@@ -42,14 +42,14 @@ pub(super) struct ClientEdge {
 }
 
 enum Stage {
-    /// Nothing has come from it yet.
+    /// Its first message has not come yet.
     Guest {
         since: Millis,
         token: Option<Token>,
         pool: Option<Arc<str>>,
     },
     Served,
-    /// Its last lines are being written; what it says is thrown away.
+    /// Its last lines are being written; what it sends is thrown away.
     Leaving {
         until: Millis,
         is_shut: bool,
@@ -120,7 +120,7 @@ impl Shell {
         token: Option<Token>,
         pool: Option<Arc<str>>,
     ) {
-        // Strangers share places of their own: they can only crowd out each other.
+        // Unauthenticated clients have a limit of their own: they can only crowd out each other.
         if self.clients.len() >= MAX_STRANGERS {
             let has_to_show_token =
                 |client: &ClientEdge| matches!(client.stage, Stage::Guest { token: Some(_), .. });
@@ -220,8 +220,8 @@ impl Shell {
         cut
     }
 
-    /// Whoever holds most of what unfinished lines may hold together gives it up; what is cut
-    /// off if that is `id` itself.
+    /// Gives up the largest unfinished line of all clients, because together they hold too much;
+    /// returns the cut if that is the line of `id` itself.
     fn skip_largest(&mut self, id: ClientId) -> Option<Cut> {
         let sizes = self.clients.iter().map(|(id, client)| (client.inbox.n_unfinished(), *id));
         let (n_bytes, largest) = sizes.max()?;
@@ -281,7 +281,7 @@ impl Shell {
         }
     }
 
-    /// The listener's pool cannot be talked away by a hello.
+    /// Hands a client over to the switch. The listener's pool wins over the one that a hello names.
     fn admit(&mut self, id: ClientId, said: Option<Arc<str>>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if let Stage::Guest { pool, .. } = std::mem::replace(&mut client.stage, Stage::Served) {
@@ -290,7 +290,7 @@ impl Shell {
         }
     }
 
-    /// The end of what a client says need not be the end of what it reads.
+    /// A client that has stopped sending may still read its answers.
     fn client_stream_ended(&mut self, id: ClientId, is_gone: bool) {
         let max_line_bytes = self.edges.max_client_line_bytes;
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -330,7 +330,7 @@ impl Shell {
         }
     }
 
-    /// It is gone: nothing reaches it any more.
+    /// Removes a client that is gone: nothing reaches it any more.
     fn lose_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.remove(&id) else { return };
         self.n_unfinished_bytes =

@@ -1,4 +1,4 @@
-//! What a bus shows of itself: the switch's account, and what only the shell knows.
+//! The snapshot of a bus: the switch's status, and what only the shell knows.
 
 use super::Shell;
 use crate::kernel::picture::{ClientPicture, Picture};

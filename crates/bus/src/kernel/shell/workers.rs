@@ -1,4 +1,4 @@
-//! Workers where they touch the bus: processes started and ended, lines in and out.
+//! The processes of workers: started and ended, lines in and out.
 //!
 //! A process is started and watched by a task; its pipes are the shell's. It has ended for
 //! the switch when it has exited *and* everything it had said was read.
@@ -22,12 +22,12 @@ use crate::processes::stderr::StderrLines;
 use crate::processes::worker::{StopLadder, Worker, WorkerHandle};
 use crate::switch::{Input, Millis, StopHow, WorkerId};
 
-/// How long a worker's end may be half seen: its pipe closed but the process there, or the
-/// other way round.
+/// How long one sign of a worker's end may be there without the other: its pipe closed but the
+/// process alive, or the other way round.
 const HALF_ENDED: u64 = 2_000;
-/// How much of what a dying worker wrote to stderr is told.
+/// Characters of a dying worker's stderr that go into its exit status.
 const LAST_WORDS: usize = 300;
-/// How long an exit is held back for them.
+/// How long the report of an exit waits for the rest of stderr.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) struct WorkerEdge {
@@ -309,7 +309,7 @@ impl Shell {
         self.feed(Input::WorkerExited { worker: id, is_success, status });
     }
 
-    /// Workers that take nothing, and those whose end is only half seen.
+    /// Finds workers that take no input, and those of whose end only one sign has come.
     pub(super) fn tick_workers(&mut self) {
         let (mut stuck, mut ended, mut is_watching) = (Vec::new(), Vec::new(), false);
         for (id, worker) in &self.workers {
@@ -373,7 +373,7 @@ fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
     keepers.iter().map(|(worker, _)| *worker).zip(procs::resident_bytes(&pids)).collect()
 }
 
-/// Starts a worker, tells what becomes of it, and stays until all its processes are gone.
+/// Starts a worker, reports its start and its end, and stays until all its processes are gone.
 async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailbox) {
     let started = match launch.spawn().await {
         Ok(worker) => take_apart(worker),
