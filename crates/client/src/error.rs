@@ -1,4 +1,4 @@
-//! Why a request came to nothing.
+//! Errors of requests to a daemon.
 
 use serde::Deserialize;
 use wire::Category;
@@ -25,21 +25,21 @@ pub enum ClientError {
     Write(#[source] std::io::Error),
 }
 
-/// Why the daemon refuses, and what it advises.
+/// An error response of the daemon: a problem, with a remedy if it knows one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// As HTTP has it.
+    /// The HTTP status.
     pub status: u16,
     /// The last word of the problem's type, such as `not-found`; does not change.
     pub slug: String,
     pub message: String,
     pub remedy: Option<String>,
-    /// The process that has what was asked for.
+    /// The process that has the session, if it is another one.
     pub process: Option<u32>,
 }
 
 impl Refusal {
-    /// What kind of thing went wrong, where an agent is at fault or the request is.
+    /// The category of the failure, where an agent or the request is at fault.
     pub fn category(&self) -> Option<Category> {
         Category::named(&self.slug.replace('-', "_"))
     }
@@ -57,7 +57,7 @@ impl ClientError {
         }
     }
 
-    /// What to do about it, if somebody knows.
+    /// The advice that came with the error, if any.
     pub fn remedy(&self) -> Option<&str> {
         match self {
             Self::Refused(refusal) => refusal.remedy.as_deref(),
@@ -65,7 +65,7 @@ impl ClientError {
         }
     }
 
-    /// What the daemon says, if it has refused.
+    /// The daemon's error response, if it has refused.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),

@@ -1,7 +1,7 @@
-//! The events of one session, as the daemon tells them.
+//! The events of one session, as the daemon streams them.
 //!
-//! In: the body of an answer. Out: events of the log, and remarks about the stream. Silence
-//! is broken by the daemon every few seconds; a stream that is silent for longer is dead.
+//! In: the body of a response. Out: events of the log, and notices about the stream. Silence is
+//! broken by the daemon every few seconds; a stream that is silent for longer is dead.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,12 +20,12 @@ const MAX_EVENT_BYTES: usize = 96 << 20;
 /// Several of the daemon's heartbeats.
 const SILENT_FOR: Duration = Duration::from_secs(60);
 
-/// What a stream tells.
+/// One message of a stream.
 #[derive(Debug)]
 pub enum Told {
     /// An event, and the cursor behind it.
     Event(Box<Event>, String),
-    /// Something about the stream itself, by its name.
+    /// A notice about the stream itself: its name and its data.
     Remark(String, Value),
 }
 
@@ -41,7 +41,7 @@ impl Events {
         Self { answer, reader: sse::Events::new(MAX_EVENT_BYTES), ready: VecDeque::new() }
     }
 
-    /// What is told next; nothing when the daemon has ended the stream.
+    /// The next message; `None` when the daemon has ended the stream.
     pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -56,7 +56,7 @@ impl Events {
         }
     }
 
-    /// What can be had without waiting.
+    /// The next message, if it has already arrived.
     pub fn try_next(&mut self) -> Option<Result<Told, ClientError>> {
         self.ready.pop_front().map(told)
     }

@@ -1,7 +1,7 @@
-//! The events of a session, also when the way to the daemon is lost in between.
+//! The events of a session, across lost connections to the daemon.
 //!
-//! In: a session and the last event that was heard. Out: each event once and in order, and the
-//! truth about the connection. Dropping the future of `next` loses nothing.
+//! In: a session and the last event that was received. Out: each event once and in order, and the
+//! state of the connection. Dropping the future of `next` loses nothing.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::{Client, ClientError};
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What is heard of a session.
+/// An event of a followed session, or a change of its stream.
 #[derive(Debug)]
 pub enum Heard {
     /// The stream is open.
     Live,
     Event(Box<Event>),
-    /// Everything is told anew from the first event.
+    /// The stream starts again from the first event.
     Anew,
-    /// The session could not go on; it can be prompted again when that is mended.
+    /// The session could not go on; it can be prompted again when the cause is mended.
     Halted(String),
     /// The stream was cut, and is opened again.
     Lost(String),
-    /// There is nothing more to hear.
+    /// The stream is over for good.
     Over(ClientError),
 }
 
@@ -36,7 +36,7 @@ pub struct Follower {
     session: String,
     cursor: String,
     events: Option<Events>,
-    /// How long is waited after the next loss.
+    /// How long to wait before connecting again after the next loss.
     pause: Duration,
     again_at: Option<Instant>,
 }
@@ -47,7 +47,7 @@ impl Follower {
         Self { client, session, cursor, events: None, pause: FIRST_PAUSE, again_at: None }
     }
 
-    /// What is heard next.
+    /// The next event, or change of the stream.
     pub async fn next(&mut self) -> Heard {
         loop {
             let told = match &mut self.events {
@@ -75,7 +75,7 @@ impl Follower {
         }
     }
 
-    /// What can be heard without waiting.
+    /// The next event or change, if it has already arrived.
     pub fn try_next(&mut self) -> Option<Heard> {
         loop {
             let heard = match self.events.as_mut()?.try_next()? {
@@ -88,7 +88,7 @@ impl Follower {
         }
     }
 
-    /// Begins after another event.
+    /// Starts over after another event.
     pub fn rewind(&mut self, after: Seq) {
         self.cursor = after.0.to_string();
         self.events = None;

@@ -1,9 +1,8 @@
 //! The daemon's public API, for our own commands: requests, and a session's events.
 //!
-//! In: a daemon, over the private socket on which it knows its own user, or inside of this
-//! process, where requests are handed to it without a socket. Out: answers as they are, refusals
-//! in the daemon's words, and events that are told once and in order. Nothing here knows what a
-//! request means.
+//! In: a daemon, over the private socket on which it knows its own user, or inside of this process,
+//! where requests are handed to it without a socket. Out: responses as they are, errors in the
+//! daemon's words, and each event once and in order. Nothing here knows what a request means.
 
 mod error;
 mod events;
@@ -32,13 +31,13 @@ use wire::{Seq, SessionId};
 
 use transport::Transport;
 
-/// What is asked may take long, as an agent takes to start; so often is looked whether the
-/// daemon still lives.
+/// How often a health check asks whether the daemon still lives while it works on a request, which
+/// may take as long as an agent takes to start.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Long enough for a machine that has too much to do.
+/// How long a health check may take: long enough for a machine that has too much to do.
 const LIVES_WITHIN: Duration = Duration::from_secs(10);
 
-/// A daemon, and the way to it. Cheap to clone.
+/// A client of one daemon. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     transport: Transport,
@@ -83,7 +82,7 @@ impl Client {
         self.call::<Value>(Method::DELETE, path, None).await.map(drop)
     }
 
-    /// Asks the daemon something; what it refuses is told as it says it.
+    /// Sends a request and reads the answer; a refusal is reported as the daemon words it.
     pub async fn call<A: DeserializeOwned>(
         &self,
         method: Method,
@@ -147,7 +146,7 @@ impl Client {
         Ok(Events::new(answer))
     }
 
-    /// The same, found again whenever the connection is lost.
+    /// The same, with a new connection whenever one is lost.
     pub fn follow(&self, session: &str, after: Seq) -> Follower {
         Follower::new(self.clone(), session.to_owned(), after)
     }
@@ -163,7 +162,7 @@ impl Client {
         }
     }
 
-    /// The answer, if the daemon does not refuse.
+    /// Sends a request; an error response becomes an error.
     async fn ask(&self, request: Request<Full<Bytes>>) -> Result<transport::Answer, ClientError> {
         let mut answer = self.transport.send(request).await?;
         let status = answer.response.status();
@@ -174,7 +173,7 @@ impl Client {
         Err(ClientError::refused(status.as_u16(), &body))
     }
 
-    /// Until the daemon does not even say that it lives.
+    /// Resolves when the daemon does not even answer a health check.
     async fn silent(&self) {
         if let Transport::Inside(_) = self.transport {
             // One that hangs would take us with it.
@@ -197,7 +196,7 @@ fn read<A: DeserializeOwned>(body: &[u8]) -> Result<A, ClientError> {
     serde_json::from_slice(body).map_err(ClientError::Unreadable)
 }
 
-/// Words as they may stand in a path or a query.
+/// A text, percent-encoded for a path or a query.
 pub fn encoded(words: &str) -> String {
     percent_encoded(words.as_bytes(), b"-._~")
 }

@@ -1,4 +1,4 @@
-//! One session of a daemon, and what is asked of it.
+//! One session of a daemon, and the requests about it.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub enum Answer {
     Form(Json),
 }
 
-/// What can be sent along with a prompt.
+/// An uploaded file, which can be sent along with a prompt.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Attachment {
     pub id: String,
@@ -46,7 +46,7 @@ impl Session {
         self.id
     }
 
-    /// What it is now, as the API describes it.
+    /// Its current state, as the API describes it.
     pub async fn get<A: serde::de::DeserializeOwned>(&self) -> Result<A, ClientError> {
         self.client.get(&self.path("")).await
     }
@@ -75,13 +75,13 @@ impl Session {
         Ok(accepted.turn_id)
     }
 
-    /// Keeps a file for a prompt.
+    /// Uploads a file for a prompt.
     pub async fn attach(&self, name: &str, bytes: Vec<u8>) -> Result<Attachment, ClientError> {
         let path = self.path(&format!("/attachments?name={}", crate::encoded(name)));
         self.client.upload(&path, bytes).await
     }
 
-    /// Stops the turn that runs, for a reason that the log is told; returns when none does.
+    /// Stops the running turn, for a reason that is logged; returns when no turn runs.
     pub async fn cancel(&self, reason: Option<&str>) -> Result<(), ClientError> {
         let body = json!({ "reason": reason });
         self.client.post::<Value>(&self.path("/cancel"), &body).await.map(drop)

@@ -39,7 +39,7 @@ pub(crate) enum Transport {
     Inside(Arc<dyn Answering>),
 }
 
-/// What a daemon answers, and what carries it.
+/// A daemon's response, and the connection that carries it.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) response: Response<Body>,

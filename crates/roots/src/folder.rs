@@ -25,7 +25,7 @@ pub struct Folder {
     forbidden: Forbidden,
 }
 
-/// What to do about directories that do not exist on the way down.
+/// The treatment of directories that do not exist on the way down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     IsAnError,
@@ -115,17 +115,17 @@ impl Folder {
         Ok((entries, false))
     }
 
-    /// About the directory itself.
+    /// Facts about the directory itself.
     pub fn facts(&self) -> io::Result<Facts> {
         Ok(facts_of(&fstat(&self.fd)?))
     }
 
-    /// About `name`; about a link itself if it is one.
+    /// Facts about `name`; about a link itself if it is one.
     pub fn look(&self, name: &OsStr) -> io::Result<Facts> {
         Ok(facts_of(&statat(&self.fd, single(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// What a link says; it may lead anywhere.
+    /// The target of a link; it may lead anywhere.
     pub fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let target = readlinkat(&self.fd, single(name)?, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
@@ -179,7 +179,7 @@ impl Folder {
         Ok(unlinkat(&self.fd, single(name)?, AtFlags::empty())?)
     }
 
-    /// Never replaces anything.
+    /// Gives an entry another name; never replaces anything.
     pub fn rename(&self, name: &OsStr, to: &Self, new_name: &OsStr) -> io::Result<()> {
         let (name, new_name) = (single(name)?, single(new_name)?);
         match renameat_with(&self.fd, name, &to.fd, new_name, RenameFlags::NOREPLACE) {
@@ -216,7 +216,7 @@ impl Folder {
 }
 
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// To go through a directory takes no right to read it.
+/// Flags to go through a directory, which takes no right to read it.
 const PASS: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Without `NONBLOCK`, opening a FIFO waits for a writer for ever.

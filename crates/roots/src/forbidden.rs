@@ -16,32 +16,32 @@ use rustix::fs::fstat;
 
 use crate::resolve_path;
 
-/// Some directories, with all that is in them. Cheap to clone.
+/// The forbidden directories, with all that is in them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Forbidden {
     lists: Arc<Lists>,
-    /// Every session looks anew, and all of them share what was found.
+    /// The lists that were found last: every session looks again, and all of them share these.
     latest: Arc<Mutex<Arc<Lists>>>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Lists {
     named: Arc<Named>,
-    /// Without links, also of directories that are not there yet.
+    /// The paths without links, also of directories that do not exist yet.
     paths: Vec<PathBuf>,
-    /// Of those that are there.
+    /// Device and inode of the directories that exist.
     ids: Vec<Id>,
-    /// In them, and for sessions all the same.
+    /// Paths inside of them that sessions may use all the same.
     open: Vec<PathBuf>,
 }
 
-/// Which directories they are.
+/// The names by which the forbidden directories are configured.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Named {
     pub directories: Vec<PathBuf>,
-    /// Directories with a link to each of some more, which may become more in time.
+    /// Directories with a link to each of some further ones, which may become more in time.
     pub noted_in: Vec<PathBuf>,
-    /// What is called so in each of them is for sessions all the same.
+    /// Names of entries in each of them that sessions may use all the same.
     pub open: Vec<OsString>,
 }
 
@@ -57,7 +57,7 @@ impl Forbidden {
         Self { latest: Arc::new(Mutex::new(lists.clone())), lists }
     }
 
-    /// The same with those that have been noted since.
+    /// The same, with the directories to which links have been made since.
     #[must_use]
     pub fn renewed(&self) -> Self {
         let found = Lists::new(self.lists.named.clone());
@@ -68,7 +68,7 @@ impl Forbidden {
         Self { lists: latest.clone(), latest: self.latest.clone() }
     }
 
-    /// Without links in them.
+    /// The paths of all, without links in them.
     pub fn paths(&self) -> &[PathBuf] {
         &self.lists.paths
     }
@@ -121,7 +121,7 @@ impl Lists {
     }
 }
 
-/// More than anybody has; a sandbox is told of each.
+/// More directories than anybody has links to; each of them is passed to a sandbox.
 const MAX_NOTED: usize = 100;
 
 pub(crate) const FORBIDDEN: &str = "Switchyard's own, which no session may touch";

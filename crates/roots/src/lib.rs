@@ -44,7 +44,7 @@ pub struct Roots {
 
 #[derive(Debug)]
 struct Root {
-    /// As the client named it, and as the file system knows it.
+    /// Its path as the client named it, and as the file system knows it.
     names: [PathBuf; 2],
     dir: Dir,
 }
@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the file system said, if it was asked.
+    /// The kind of the file system's error, if it was one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Self::Open { source, .. } | Self::Io { source, .. } => Some(source.kind()),
@@ -86,7 +86,8 @@ impl Root {
 }
 
 impl Roots {
-    /// What is `forbidden` may not be among them, and stays closed where it is inside.
+    /// Opens the directories. A forbidden one may not be among them, and stays closed inside of
+    /// them.
     pub fn open(paths: &[PathBuf], forbidden: &Forbidden) -> Result<Self, Error> {
         let roots = paths.iter().map(|path| {
             let root = Root::open(path);
@@ -105,7 +106,7 @@ impl Roots {
         self.roots.iter().map(|root| root.names[1].clone()).collect()
     }
 
-    /// What is closed to every session, also inside of these.
+    /// The directories that are closed to every session, also inside of these.
     pub fn forbidden(&self) -> &Forbidden {
         &self.forbidden
     }
@@ -141,7 +142,7 @@ impl Roots {
         self.act(place, IsAnError, |parent, name| parent.read(name, max_bytes))
     }
 
-    /// What is there, if anything is.
+    /// Facts about the entry at `place`, if there is one.
     pub fn look(&self, place: &Place) -> Result<Option<Facts>, Error> {
         let found = match place.split() {
             None => self.folder(place)?.facts(),

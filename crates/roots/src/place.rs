@@ -1,4 +1,5 @@
-//! Where a path leads, decided by the kernel below a directory handle.
+//! The resolution of paths to places inside the roots, decided by the kernel below a directory
+//! handle.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,7 +17,7 @@ pub struct Place {
     relative: PathBuf,
     path: PathBuf,
     real: PathBuf,
-    /// As it was asked for, for errors.
+    /// The path as it was asked for, for errors.
     given: String,
 }
 
@@ -31,12 +32,12 @@ impl Place {
         &self.real
     }
 
-    /// Below its root; empty for the root itself.
+    /// The path below its root; empty for the root itself.
     pub fn relative(&self) -> &Path {
         &self.relative
     }
 
-    /// Which of the roots.
+    /// The index of its root.
     pub fn root(&self) -> usize {
         self.root
     }
@@ -80,7 +81,7 @@ impl Place {
 }
 
 impl Roots {
-    /// Where `path` leads, which must be absolute, as in `fs/*`. It need not exist.
+    /// Resolves `path`, which must be absolute, as in `fs/*`. It need not exist.
     pub fn resolve_absolute(&self, path: &str) -> Result<Place, Error> {
         match Path::new(path).is_absolute() && !path.contains('\0') {
             true => self.locate(Path::new(path), path),
@@ -88,7 +89,7 @@ impl Roots {
         }
     }
 
-    /// Where `given` leads: absolute, or relative to `cwd`. It need not exist.
+    /// Resolves `given`, absolute or relative to `cwd`. It need not exist.
     pub fn resolve(&self, cwd: &Path, given: &str) -> Result<Place, Error> {
         if given.is_empty() || given.contains('\0') {
             return Err(Error::NotAPath(given.to_owned()));
@@ -175,11 +176,11 @@ fn settle(dir: &Dir, relative: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Where `path` leads, as far as it exists: symbolic links are followed and `..` goes up from
-/// where they lead, as it does for the kernel. For comparing and showing: what is opened is
-/// decided by a handle.
+/// Resolves `path` as far as it exists: symbolic links are followed and `..` goes up from where
+/// they lead, as it does for the kernel. For comparing and showing: what is opened is decided by a
+/// handle.
 pub fn resolve_path(path: &Path) -> PathBuf {
-    /// As the kernel has it.
+    /// The kernel's own limit.
     const MAX_LINKS: usize = 40;
     let mut n_links = 0;
     let mut real = PathBuf::new();
@@ -201,7 +202,7 @@ pub fn resolve_path(path: &Path) -> PathBuf {
     rest.iter().rev().fold(real, |path, part| path.join(part))
 }
 
-/// The last part first.
+/// The parts of a path, the last one first.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     parts.rev().map(|part| PathBuf::from(part.as_os_str())).collect()

@@ -9,25 +9,26 @@ use std::sync::LazyLock;
 
 use Sandboxed::{AtHome, Closed, IfThere, Parts};
 
-/// What a command in a sandbox may not do to a place directly below a session's directory.
+/// The restriction of commands in a sandbox for a protected place directly below a session's
+/// directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sandboxed {
-    /// Neither change it nor make it.
+    /// It may be neither changed nor created.
     Closed,
-    /// Not change it where it is there; making it is harmless, or in vain until somebody agrees,
-    /// but for somebody's home.
+    /// It may not be changed where it exists; creating it is harmless, or in vain until somebody
+    /// agrees, but for somebody's home.
     IfThere,
-    /// Neither, where the directory is somebody's home.
+    /// It may be neither changed nor created where the directory is somebody's home.
     AtHome,
-    /// Neither, with these in it; the rest is what programs work with.
+    /// These entries of it may be neither changed nor created; the rest is what programs work with.
     Parts(&'static [&'static str]),
 }
 
-/// What git runs things by, in its directory.
+/// Entries of git's own directory by which git runs things.
 const GIT_PARTS: &[&str] =
     &["hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info/attributes"];
 
-/// Anywhere in a path, as a directory or as a file, in whatever letters.
+/// The protected places: anywhere in a path, as a directory or as a file, in upper or lower case.
 const PLACES: &[(&str, Sandboxed)] = &[
     // Version control: hooks, filters, aliases, and what leads to another configuration.
     (".git", Parts(GIT_PARTS)),
@@ -39,7 +40,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".husky", IfThere),
     ("lefthook.yml", IfThere),
     (".pre-commit-config.yaml", IfThere),
-    // What others' machines run with their keys.
+    // CI services: what other machines run with their keys.
     (".github/workflows", IfThere),
     (".github/actions", IfThere),
     (".gitlab-ci.yml", IfThere),
@@ -56,11 +57,11 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".cirrus.yml", IfThere),
     ("azure-pipelines.yml", IfThere),
     ("bitbucket-pipelines.yml", IfThere),
-    // Keys and who may come in.
+    // Keys, and lists of who may log in.
     (".ssh", AtHome),
     (".gnupg", AtHome),
     (".netrc", AtHome),
-    // Shells and what they read on the way.
+    // Shells and what they read at their start.
     (".bashrc", AtHome),
     (".bash_profile", AtHome),
     (".bash_login", AtHome),
@@ -163,7 +164,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".local/bin", IfThere),
 ];
 
-/// Only where a session's directory is the user's home.
+/// Further protected places, only where a session's directory is the user's home.
 const AT_HOME: &[&str] = &[".config", ".local", "bin"];
 
 static IN_SMALL_LETTERS: LazyLock<Vec<String>> =
@@ -172,8 +173,8 @@ static IN_SMALL_LETTERS: LazyLock<Vec<String>> =
 static HOME: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::home_dir().and_then(|home| home.canonicalize().ok()));
 
-/// Whether a file below `root` is in such a place, also where nothing is there yet. Both are
-/// without links; what is not below `root` is none of its places.
+/// Whether a file below `root` is in a protected place, also where nothing exists yet. Both paths
+/// are without links; what is not below `root` is none of its places.
 pub fn is_protected(root: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(root) else { return false };
     let small = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
@@ -194,8 +195,8 @@ pub fn is_protected(root: &Path, path: &Path) -> bool {
     path_in_git_dir(root, &root.join(below))
 }
 
-/// Whether a file is where git runs things by, in a directory of git's with whatever name; or makes
-/// it one. What else belongs to such a directory may still come, in any order.
+/// Whether git runs things by a file, in a directory of git's with whatever name, or the file makes
+/// a directory one of git's. The other files of such a directory may still come, in any order.
 fn path_in_git_dir(root: &Path, path: &Path) -> bool {
     if path.file_name().is_some_and(|name| name == HEAD) {
         return true;
@@ -207,13 +208,13 @@ fn path_in_git_dir(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// As git itself tells.
+/// Whether a directory is one of git's, by git's own test.
 fn is_git_dir(dir: &Path) -> bool {
     let has_all = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
     has_head(dir) && (has_all() || dir.join(COMMON_DIR).is_file())
 }
 
-/// It may be a link to a branch that is not there yet.
+/// Whether a directory has a `HEAD`, which may be a link to a branch that is not there yet.
 fn has_head(dir: &Path) -> bool {
     dir.join(HEAD).symlink_metadata().is_ok_and(|head| !head.is_dir())
 }

@@ -28,7 +28,7 @@ const NEVER: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub max_entries: usize,
-    /// 1 is the directory itself.
+    /// How many levels to go down; 1 is the directory itself.
     pub depth: usize,
 }
 
@@ -65,7 +65,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs what takes its time. It is told to stop when the future is dropped.
+/// Runs long work with a [`Stop`], which says so when `within` is over or the future was dropped.
 pub async fn stoppable<T: Send + 'static>(
     within: Duration,
     work: impl AsyncFnOnce(Stop) -> T,
@@ -75,10 +75,10 @@ pub async fn stoppable<T: Send + 'static>(
     work(stop).await
 }
 
-/// What a walk comes by.
+/// One entry met while walking a directory.
 #[derive(Debug)]
 pub struct Found<'a> {
-    /// Below where the walk began.
+    /// Its path below the start of the walk.
     pub path: &'a Path,
     pub name: &'a OsStr,
     pub kind: Kind,
@@ -119,7 +119,7 @@ struct Walk<'a> {
     bounds: Bounds,
     stop: &'a Stop,
     visit: &'a mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
-    /// Of the directories from the top down to where the walk is.
+    /// The patterns of the directories from the top down to where the walk is.
     ignores: Vec<Gitignore>,
     n_entries: usize,
     is_cut: bool,
@@ -246,7 +246,7 @@ fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
     found
 }
 
-/// Who may say something about a project: the user we run as, root, and whoever owns the
+/// The users whose files count for a project: the user we run as, root, and whoever owns the
 /// directory that the session works in. In a directory above it, anybody may have left something.
 #[derive(Debug, Clone, Copy)]
 pub struct Owners([u32; 3]);

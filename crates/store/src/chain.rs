@@ -17,7 +17,7 @@ pub(crate) struct Link<'a> {
     pub(crate) payload: &'a str,
 }
 
-/// What the first event is chained to.
+/// The checksum to which the first event is chained.
 pub(crate) fn root(session: SessionId) -> u32 {
     crc32fast::hash(session.as_str().as_bytes())
 }

@@ -8,11 +8,11 @@ use std::fmt;
 
 use wire::SessionId;
 
-/// Who has claimed a session.
+/// The owner of a session's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     Nobody,
-    /// Whoever asks, in this process.
+    /// The log that is asked, in this process.
     ThisLog,
     /// Another process, if it can be told which.
     Other {

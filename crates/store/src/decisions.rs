@@ -1,4 +1,4 @@
-//! Decisions of all sessions in the order of time: which to read, and what comes back.
+//! Decisions of all sessions in the order of time: the filter to read them by, and the result.
 //!
 //! A log is read by place; an audit asks by time and over all sessions. Events of the kinds
 //! in [`DECIDED`] are therefore found by their time as well. The order is that of the wall

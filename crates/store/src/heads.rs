@@ -28,7 +28,7 @@ pub(crate) struct Heads {
     path: PathBuf,
 }
 
-/// How far a session's log had come.
+/// How far one session's log had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) session: SessionId,
@@ -93,7 +93,7 @@ impl Heads {
         i64::try_from(bytes / SLOT_BYTES_U64).unwrap_or(0) - 1
     }
 
-    /// Every slot that says something, with its key.
+    /// Every slot that can be read, with its key.
     pub(crate) fn all(&self) -> Vec<(i64, Slot)> {
         let mut found = Vec::new();
         let mut buffer = vec![0; SCAN_SLOTS * SLOT_BYTES];

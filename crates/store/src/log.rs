@@ -43,10 +43,10 @@ pub trait EventLog: Send + Sync + 'static {
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
 
-    /// Where a session comes from, if that was told.
+    /// The origin of a session, if it is known.
     async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError>;
 
-    /// How many sessions this maker has made since then: counted up to `max`.
+    /// How many sessions `made_by` has made since then: counted up to `max`.
     async fn n_made_by(
         &self,
         made_by: &str,

@@ -1,4 +1,4 @@
-//! Draws what nothing else invents: ids and the time of day.
+//! New random ids, and the time of day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

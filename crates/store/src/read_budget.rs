@@ -1,4 +1,4 @@
-//! How much of logs one client's readers may have in memory at a time.
+//! A limit on how much of logs one client's readers may have in memory at a time.
 //!
 //! A read has up to a MiB, or one event that can be much larger, and whoever sends it on to
 //! somebody slow has it for long. All that is read for one client takes from one budget: what has
@@ -12,30 +12,30 @@ use wire::{Event, Seq, SessionId};
 
 use crate::{EventLog, StoreError};
 
-/// Less is not worth counting.
+/// Reads up to this size are not counted.
 const SMALL_BYTES: usize = 64 << 10;
 const MAX_BYTES: usize = 48 << 20;
-/// What is read is there once more as it is told, and as it is sent.
+/// Copies of each read that are in memory at once: as it was read, as it is encoded, as it is sent.
 const COPIES: usize = 3;
-/// What is counted in.
+/// The unit of the budget.
 const KIB: usize = 1 << 10;
 
-/// A clone is the same budget.
+/// The budget of one client; a clone is the same budget.
 #[derive(Debug, Clone)]
 pub struct ReadBudget(Arc<Budget>);
 
 #[derive(Debug)]
 struct Budget {
-    /// In KiB.
+    /// The free part, in KiB.
     free: Arc<Semaphore>,
     n_waiting: AtomicUsize,
 }
 
-/// What a reader has taken; given back when it is dropped.
+/// A reader's share of the budget; given back when it is dropped.
 #[derive(Debug)]
 pub struct ReadPermit(OwnedSemaphorePermit);
 
-/// Events, and what they take of the budget while they are in memory: nothing if they are small.
+/// Events, and their share of the budget while they are in memory: `None` if they are small.
 #[derive(Debug)]
 pub struct Reading {
     pub events: Vec<Event>,
@@ -76,7 +76,8 @@ impl ReadBudget {
         Ok(Reading { events, taken })
     }
 
-    /// Waits for its turn to have so much in memory; what is more than there is has all of it.
+    /// Waits for its turn to have so many bytes in memory; more than the whole budget counts as all
+    /// of it.
     pub async fn take(&self, n_bytes: usize) -> ReadPermit {
         let _waiting = Waiting::new(&self.0.n_waiting);
         loop {
@@ -92,24 +93,24 @@ impl ReadBudget {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// What events weigh.
+    /// The size of events, as it is counted here.
     pub fn weight(events: &[Event]) -> usize {
         events.iter().map(|event| event.payload.as_str().len()).sum()
     }
 
-    /// Whether so much is counted.
+    /// Whether so many bytes are counted at all.
     pub fn is_large(n_bytes: usize) -> bool {
         n_bytes > SMALL_BYTES
     }
 
-    /// Whether somebody waits for what others have.
+    /// Whether a reader waits for what others have.
     pub fn is_short(&self) -> bool {
         self.0.n_waiting.load(Ordering::Relaxed) > 0
     }
 }
 
 impl ReadPermit {
-    /// Keeps what `n_bytes` need.
+    /// Gives back all but the share for `n_bytes`.
     pub fn shrink_to(&mut self, n_bytes: usize) {
         let needed = usize::try_from(cost(n_bytes)).unwrap_or(usize::MAX);
         let surplus = self.0.num_permits().saturating_sub(needed);
@@ -117,7 +118,7 @@ impl ReadPermit {
     }
 }
 
-/// Counts whoever waits, until it does not.
+/// Counts one waiting reader, until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -133,7 +134,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// In KiB.
+/// The share of the budget for so many bytes, in KiB.
 fn cost(n_bytes: usize) -> u32 {
     let n_bytes = n_bytes.saturating_mul(COPIES).min(MAX_BYTES);
     u32::try_from(n_bytes.div_ceil(KIB)).unwrap_or(u32::MAX)

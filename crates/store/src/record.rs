@@ -1,11 +1,11 @@
-//! What goes into the log and what comes out, besides the events themselves.
+//! The values that go into the log and come out of it, besides the events themselves.
 //!
 //! Plain values with public fields. A [`SessionRecord`] is a copy of what the log knew at
 //! one moment; it never updates itself.
 
 use wire::{Draft, Json, Millis, Seq, SessionId, TurnId};
 
-/// What an acknowledgement promises.
+/// What an acknowledged batch survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Durability {
     /// Survives the death of every process, by `kill -9` too. Costs microseconds.
@@ -63,13 +63,13 @@ pub struct NewSession {
     pub origin: Option<Origin>,
 }
 
-/// Where a session comes from. Kept apart from its record, which every list, read and append
-/// reads: this may be large, and is wanted when the agent is started.
+/// The origin of a session. Kept apart from its record, which every list, read and append reads:
+/// this may be large, and is wanted when the agent is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// By whom; sessions are counted by this.
+    /// Its maker; sessions are counted by this.
     pub made_by: Option<String>,
-    /// Of what. For the caller; the log only keeps it.
+    /// What it was made from. For the caller; the log only keeps it.
     pub made_of: Json,
 }
 
@@ -87,7 +87,7 @@ pub struct SessionRecord {
     pub updated: Millis,
     /// The last event's place; 0 while there is none.
     pub head: Seq,
-    /// What the events weigh, as counted against the limits.
+    /// The size of the events, as counted against the limits.
     pub bytes: u64,
     pub active_turn: Option<TurnId>,
     pub agent_session: Option<String>,
@@ -121,7 +121,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// To the record; the origin is beside it.
+    /// Applies them to the record; the origin is kept beside it.
     pub(crate) fn apply(self, record: &mut SessionRecord) {
         let Self { title, active_turn, agent_session, is_closed, details, updated, origin: _ } =
             self;
@@ -204,7 +204,7 @@ impl PageStart {
         Self { updated: record.updated, id: record.id }
     }
 
-    /// Reads what was written before, for a client that brings it back.
+    /// Reads a cursor that was written before, for a client that brings it back.
     pub fn parse(cursor: &str) -> Option<Self> {
         let (updated, id) = cursor.split_once('.')?;
         Some(Self { updated: Millis(updated.parse().ok()?), id: SessionId::parse(id).ok()? })
@@ -235,10 +235,10 @@ pub struct Usage {
     pub n_sessions: u64,
 }
 
-/// What an event costs beside its payload and kind: its key, time, turn and checksum.
+/// Bytes that an event takes beside its payload and kind: its key, time, turn and checksum.
 const EVENT_OVERHEAD: u64 = 48;
 
-/// What a draft counts against the limits; the same in every store.
+/// The size of a draft as it counts against the limits; the same in every store.
 pub(crate) fn weight(draft: &Draft) -> u64 {
     (draft.payload.as_str().len() + draft.kind.as_str().len()) as u64 + EVENT_OVERHEAD
 }

@@ -45,7 +45,7 @@ use step::Step;
 use syncer::Syncer;
 use writer::{Job, Task, Writer};
 
-/// One reads a long history while the other answers the short questions.
+/// Reader threads: one reads a long history while the other answers the short questions.
 const READERS: usize = 2;
 
 #[derive(Debug, Clone)]

@@ -65,7 +65,7 @@ impl Wakes {
     pub(crate) fn publish(&self, session: SessionId, now: Reach) {
         if let Some(entry) = self.lock().waits.get(&session) {
             entry.reach.send_if_modified(|reach| {
-                // Two threads publish, so news may arrive late; a log only grows.
+                // Two threads publish, so one may be late; a log only grows.
                 let is_news = match (*reach, now) {
                     (Reach::To(known), Reach::To(head)) => head > known,
                     (known, now) => known != now,
@@ -108,7 +108,7 @@ impl Wakes {
 }
 
 impl Waiter {
-    /// Until the log is known to reach beyond `after`.
+    /// Resolves when the log is known to reach beyond `after`.
     pub(crate) async fn reached(mut self, after: Seq) -> Result<(), StoreError> {
         let is_due = |reach: &Reach| match *reach {
             Reach::To(head) => head > after,

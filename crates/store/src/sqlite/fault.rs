@@ -1,7 +1,7 @@
-//! `SQLite`'s errors in the log's words.
+//! `SQLite`'s errors, translated into the log's.
 //!
-//! In: whatever a statement returned. Out: a [`StoreError`] that names the file. Disk full
-//! is told apart from other trouble, because it passes.
+//! In: whatever a statement returned. Out: a [`StoreError`] that names the file. Disk full is told
+//! apart from other errors, because it passes.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::StoreError;
 /// Growing the shared-memory file failed, for which `SQLite` has no "disk full".
 const IOERR_SHMSIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
-/// What stops a statement or a transaction, before the path is known.
+/// An error of a statement or a transaction, before the path is known.
 #[derive(Debug)]
 pub(super) enum Fault {
     Sql(rusqlite::Error),

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::heads::Heads;
 
-/// What a session and the write-ahead log take until the first prompt, several times over.
+/// The free space that a new session needs: several times what it and the write-ahead log take
+/// until the first prompt.
 const LEAST_SPACE: u64 = 256 << 10;
 
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl Files {
         fs::rename(&draft, path).map_err(StoreError::io("create", path))
     }
 
-    /// Whether there is room for a new session: one that could not keep its first words would stay
+    /// Whether there is room for a new session: one that could not log its first events would stay
     /// as an empty one, for which there is hardly room to delete it.
     pub(super) fn check_space(&self) -> Result<(), StoreError> {
         let Ok(found) = rustix::fs::statvfs(&self.dir) else { return Ok(()) };

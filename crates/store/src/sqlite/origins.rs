@@ -1,4 +1,4 @@
-//! Where sessions come from: beside their rows, so that those stay small.
+//! The origins of sessions: beside their rows, so that those stay small.
 
 use crc32fast::Hasher;
 use rusqlite::types::ValueRef;

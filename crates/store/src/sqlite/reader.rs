@@ -1,4 +1,4 @@
-//! Threads that read, and what they read.
+//! The reader threads, and their queries.
 //!
 //! In: questions. Out: answers from one snapshot of the database each. WAL readers never
 //! hold the writer up, and a question is bounded in what it returns, so no snapshot lives
@@ -103,7 +103,7 @@ pub(super) fn listing(filter: &Filter) -> (String, Vec<Box<dyn ToSql + '_>>) {
     (sql, values)
 }
 
-/// A damaged record must not take the others out of the list.
+/// Reads the rows of a list; a damaged record must not take the others out of it.
 fn collect(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> Outcome<Vec<Row>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut found = statement.query(values)?;
@@ -149,7 +149,7 @@ pub(super) fn events(
     let mut bytes = 0;
     let (mut seq, wanted) = (after.0, row.record.head.0.min(after.0.saturating_add_signed(limit)));
     while seq < wanted && bytes < MAX_READ_BYTES {
-        // Trouble in the middle of the tree ends the good part just like a bad checksum.
+        // An error in the middle of the tree ends the good part just like a bad checksum.
         let next = found.next().ok().flatten();
         let event = next.and_then(|sql_row| checked(sql_row, &row, seq + 1, previous));
         let Some((event, crc)) = event else {
@@ -236,7 +236,7 @@ pub(super) fn decisions(
     Ok(decisions)
 }
 
-/// The statement: it follows the index, looks each session up, and never sorts.
+/// The statement for decisions: it follows the index, looks each session up, and never sorts.
 pub(super) fn decision_listing(filter: &DecisionFilter) -> (String, Vec<Box<dyn ToSql + '_>>) {
     let mut sql = format!(
         "SELECT e.key, e.at, e.turn, e.kind, e.payload, e.crc, s.id, \

@@ -13,7 +13,7 @@ use super::schema::SEQ_BITS;
 use crate::heads::{Heads, Slot};
 use crate::{Damage, SessionRecord, StoreError};
 
-/// In the order in which [`Row::read`] takes them.
+/// The columns, in the order in which [`Row::read`] takes them.
 pub(super) const COLUMNS: &str = "key, id, epoch, agent, cwd, title, created, updated, head, \
      head_crc, bytes, active_turn, agent_session, is_closed, details, revision, crc";
 
@@ -71,14 +71,14 @@ pub(super) fn judged(connection: &Connection, heads: &Heads, row: Row) -> Outcom
     Ok(SessionRecord { damage, ..row.record })
 }
 
-/// Slots are written after the commit and cleared before it, so a slot without a session
-/// that is still there when looked at again belongs to a session that was lost.
+/// Finds lost sessions. Slots are written after the commit and cleared before it, so a slot without
+/// a session that is still there when looked at again belongs to a session that was lost.
 pub(super) fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<LostSession>> {
     let mut lost = Vec::new();
     for (key, slot) in heads.all() {
         let is_there = match load_unchecked(connection, slot.session) {
             Ok(row) => row.is_some(),
-            // Damaged, and told when it is used, but there.
+            // Damaged, which is reported when it is used, but there.
             Err(Fault::Store(StoreError::CorruptRecord { .. })) => true,
             Err(fault) => return Err(fault),
         };
@@ -212,7 +212,7 @@ impl Row {
         }
     }
 
-    /// What is missing here, going by the second copy of the head.
+    /// The damage that the second copy of the head shows.
     pub(super) fn damage(&self, slot: Option<Slot>) -> Option<Damage> {
         let slot = slot?;
         let head = self.record.head;

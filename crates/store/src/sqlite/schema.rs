@@ -23,7 +23,7 @@ pub(super) const MAX_SESSION_KEY: i64 = (1 << (63 - SEQ_BITS)) - 1;
 /// nothing in the index.
 pub(super) const DECIDED_INDEX: &str = "CREATE INDEX events_decided ON events (at) \
      WHERE kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
-/// What a statement must ask for to be answered from that index.
+/// The condition that a statement needs to be answered from that index.
 pub(super) const DECIDED: &str = "kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
 
 const ORIGINS: &str = "CREATE TABLE origins (key INTEGER PRIMARY KEY, made_by TEXT, \
@@ -31,7 +31,7 @@ const ORIGINS: &str = "CREATE TABLE origins (key INTEGER PRIMARY KEY, made_by TE
 const ORIGINS_INDEX: &str =
     "CREATE INDEX origins_by_maker ON origins (made_by, created) WHERE made_by IS NOT NULL";
 
-/// As version 3 has it; those before had no last column.
+/// The table of version 3; those before had no last column.
 const SESSIONS: &str = "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL, \
      epoch INTEGER NOT NULL, agent TEXT NOT NULL, cwd TEXT NOT NULL, title TEXT, \
      created INTEGER NOT NULL, updated INTEGER NOT NULL, head INTEGER NOT NULL, \
@@ -131,8 +131,8 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// What makes a log of today of one of version `found` with these `tables`; none if they are
-/// not the tables of that version.
+/// The statements that bring a log of version `found` with these `tables` up to date; `None` if
+/// they are not the tables of that version.
 fn steps_from(found: i64, tables: &[String]) -> Option<Vec<String>> {
     let newer: &[&str] = match found {
         0 => &TABLES,

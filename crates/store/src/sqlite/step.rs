@@ -1,4 +1,4 @@
-//! What the writer can do to the log, each as one step of a transaction.
+//! The changes that the writer can make to the log, each as one step of a transaction.
 //!
 //! In: a request. Out: its answer, and the effects to carry out once the transaction is
 //! committed. A step that refuses has written nothing, so that the other steps of the same
@@ -26,7 +26,7 @@ pub(super) struct Step<'a> {
     pub(super) effects: Vec<Effect>,
 }
 
-/// To be done after the commit.
+/// An effect of a step, to be carried out after the commit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effect {
     pub(super) session: SessionId,
@@ -166,7 +166,7 @@ impl Step<'_> {
         Ok(Some(damage))
     }
 
-    /// One that cannot be believed is dropped: the session goes on without it.
+    /// Checks the origin. A damaged one is dropped: the session goes on without it.
     fn has_intact_origin(&self, row: &Row) -> Outcome<bool> {
         match origins::load(self.connection, row.record.id) {
             Err(Fault::Store(StoreError::CorruptRecord { .. })) => {

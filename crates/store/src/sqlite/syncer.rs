@@ -1,4 +1,5 @@
-//! The thread that makes commits survive a power cut, and the one that copies them where they stay.
+//! The thread that makes commits survive a power cut, and the one that copies them from the WAL
+//! into the database.
 //!
 //! In: requests that were committed before they were sent. Out: their answers, after one
 //! sync for all that wait. The writer never waits for this thread unless its queue is full.

@@ -1,4 +1,4 @@
-//! Notices what other processes append.
+//! Notices events that other processes append.
 //!
 //! Out: wake-ups. It looks only while somebody waits, and one cheap question tells whether
 //! anything was committed at all, however many sessions are waited for. Appends of this

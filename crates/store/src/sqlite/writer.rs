@@ -91,13 +91,13 @@ pub(super) struct Writer {
     /// The WAL may still hold what was removed from the database.
     pub(super) has_remains: bool,
     pub(super) checkpointer: mpsc::Sender<()>,
-    /// Written since the checkpointer was nudged, roughly.
+    /// Bytes written since the checkpointer was nudged, roughly.
     pub(super) wal_bytes: usize,
 }
 
 impl Writer {
-    /// Until every sender of jobs is gone and the queue is empty. Gives the connection
-    /// back, to be closed after all others.
+    /// Runs until every sender of jobs is gone and the queue is empty. Gives the connection back,
+    /// to be closed after all others.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) -> Connection {
         while let Some(first) = self.next_job(&mut queue) {
             let mut bytes = first.bytes();
@@ -116,7 +116,7 @@ impl Writer {
         self.connection
     }
 
-    /// Uses the time in which nobody wants anything for clearing up.
+    /// Waits for the next job; meanwhile removes the events of deleted sessions.
     fn next_job(&mut self, queue: &mut mpsc::Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
         while self.has_doomed {
             match queue.try_recv() {
@@ -234,7 +234,7 @@ fn refuse(group: Vec<Box<dyn Job>>, error: &StoreError) {
     }
 }
 
-/// True while there is more to remove.
+/// Removes one portion; true while there is more to remove.
 fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let doomed: Option<i64> = tx.query_row("SELECT min(key) FROM doomed", [], |r| r.get(0))?;
@@ -251,8 +251,8 @@ fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
     Ok(true)
 }
 
-/// Copies all of the WAL into the database and empties it. Not while somebody reads: nobody is
-/// waited for.
+/// Copies all of the WAL into the database and empties it. Waits for no reader: false if there is
+/// one.
 fn empty_wal(connection: &Connection) -> Outcome<bool> {
     connection.busy_timeout(Duration::ZERO)?;
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
