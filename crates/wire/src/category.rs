@@ -1,4 +1,4 @@
-//! The kinds of things that go wrong, and the one place that tells them apart.
+//! The categories of errors, and the one place that tells them apart.
 //!
 //! In: an HTTP status, a code of JSON-RPC, the sentence of a provider, a CLI or an agent. Out: a
 //! category, the same whoever reports it. [`Category::Internal`] stands for what nothing is known of.
@@ -7,14 +7,14 @@ use crate::words::words;
 use crate::{RpcError, codes};
 
 words! {
-    /// What kind of thing went wrong.
+    /// The category of an error.
     pub enum Category else Internal {
         /// Somebody has to log in, or give a key.
         Auth = "auth",
         RateLimit = "rate_limit",
         ModelUnavailable = "model_unavailable",
         PromptTooLarge = "prompt_too_large",
-        /// The model's endpoint, or the way to it.
+        /// The model's endpoint, or the connection to it, does not work.
         UpstreamUnavailable = "upstream_unavailable",
         Timeout = "timeout",
         /// The agent refused what it was asked.
@@ -23,7 +23,7 @@ words! {
         AgentNotFound = "agent_not_found",
         /// The agent's process could not be started, or ended.
         ProcessExit = "process_exit",
-        /// The agent said what cannot be understood.
+        /// The agent sent something that cannot be understood.
         Protocol = "protocol",
         BadInput = "bad_input",
         /// Switchyard ended in the middle of it.
@@ -34,7 +34,8 @@ words! {
     }
 }
 
-/// Words and what they mean; the first that fits wins. In small letters, without underscores.
+/// Phrases of error messages and their categories; the first that fits wins. In small letters,
+/// without underscores.
 const SIGNS: [(&[&str], Category); 9] = [
     (
         &[
@@ -138,8 +139,8 @@ const SIGNS: [(&[&str], Category); 9] = [
 ];
 
 impl Category {
-    /// What an error is about: by its HTTP status, which may also stand in its words, and else by
-    /// these. `Internal` if neither tells.
+    /// The category of an error: by its HTTP status, which may also stand in its message, and else
+    /// by the words of that. `Internal` if neither tells.
     pub fn classify(status: Option<u64>, words: &str) -> Self {
         let text = words.to_lowercase().replace('_', " ");
         let mut signs = SIGNS.iter().filter(|(signs, _)| signs.iter().any(|s| text.contains(s)));
@@ -165,7 +166,7 @@ impl Category {
         }
     }
 
-    /// What an error of JSON-RPC is about. Its code says what a status of HTTP does, or is one.
+    /// The category of a JSON-RPC error. Its code says what an HTTP status does, or is one.
     pub fn of_error(error: &RpcError) -> Self {
         let status = match error.code {
             codes::AUTH_REQUIRED => Some(401),

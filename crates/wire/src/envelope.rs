@@ -17,7 +17,7 @@ mod fault;
 mod scan;
 mod strings;
 
-/// Where a part stands in its line; a part that is not there is empty.
+/// The place of a part in its line; a part that is not there is empty.
 ///
 /// Start and end are one number, so that a span is written and read at once: reading two halves
 /// together that were just written apart makes the processor wait.
@@ -91,7 +91,7 @@ pub struct Envelope {
     pub meta: Span,
 }
 
-/// Why a line is no message, and what could still be made out.
+/// The error of a line that is no message, with what could still be made out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Unreadable {

@@ -1,9 +1,9 @@
 //! One entry of a session's log.
 //!
-//! An event is either a `session/update` of the agent, kept as the raw `params` it came
-//! in, or something Switchyard itself has to say about the session: an [`Own`], a type for each
-//! kind, which is written and read here and nowhere else. The two never share a name: an update
-//! that calls itself `turn_ended` is logged as `agent:turn_ended`.
+//! An event is either a `session/update` of the agent, kept as the raw `params` it came in, or
+//! something that Switchyard itself records about the session: an [`Own`], a type for each kind,
+//! which is written and read here and nowhere else. The two never share a name: an update that
+//! calls itself `turn_ended` is logged as `agent:turn_ended`.
 
 mod agent;
 mod kind;
@@ -62,7 +62,7 @@ pub struct Event {
 }
 
 impl Draft {
-    /// Something that Switchyard itself has to say.
+    /// A draft of one of Switchyard's own events.
     pub fn own<'a>(at: Millis, turn: Option<TurnId>, own: impl Into<Own<'a>>) -> Self {
         let own = own.into();
         Self { at, turn, kind: own.kind(), payload: own.to_payload() }
@@ -70,9 +70,9 @@ impl Draft {
 }
 
 impl Event {
-    /// What Switchyard itself says with it. `None` for an update of the agent, and for what a
-    /// newer version wrote in a way that this one cannot read; but a turn has an end however it is
-    /// written, because somebody waits for it.
+    /// The payload as one of Switchyard's own events. `None` for an update of the agent, and for
+    /// what a newer version wrote in a way that this one cannot read; but a turn has an end however
+    /// it is written, because somebody waits for it.
     pub fn own(&self) -> Option<Own<'_>> {
         let own = Own::read(&self.kind, &self.payload);
         let is_end = self.kind == Kind::TurnEnded;

@@ -1,7 +1,7 @@
-//! What went wrong, in words for the user: a category, a sentence, and what to do.
+//! An error in words for the user: a category, a sentence, and what to do.
 //!
-//! As an error of JSON-RPC it is its sentence under the code of its category, with all of it in `data`;
-//! whoever knows us reads it there again.
+//! As an error of JSON-RPC it is its sentence under the code of its category, with all of it in
+//! `data`; clients that know Switchyard read it there again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{Category, RpcError};
 
-/// Something went wrong.
+/// An error, in words for the user.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fault {
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// What an error's `data` tells of itself: adapters of our own do.
+    /// The fault in an error's `data`, where our own adapters put it.
     pub fn told(error: &RpcError) -> Option<Self> {
         let data: Value = error.data.as_ref()?.read().ok()?;
         let category = Category::named(data["category"].as_str()?)?;
@@ -77,11 +77,11 @@ impl From<&Fault> for RpcError {
     }
 }
 
-/// What stands before an error that the agent gave as its answer.
+/// The prefix of an error that the agent gave as its answer.
 pub const ANSWERED: &str = "the agent answered with an error: ";
 pub const LOGIN: &str = "log in with the agent's own command line";
 
-/// `text` with a provider's error in JSON put into the words that it has inside.
+/// `text` with a provider's error in JSON replaced by the message inside of it.
 fn message_in(text: &str) -> Option<String> {
     /// Errors are wrapped in each other, also as text.
     const MAX_DEPTH: usize = 12;

@@ -14,7 +14,7 @@ const LETTERS: u16 = 26;
 
 /// Length of a cuid2, which peers validate.
 const CUID2_LEN: usize = 24;
-/// 26 characters carry more than 128 bits: a session id is also what keeps strangers out.
+/// 26 characters carry more than 128 bits: nobody can guess the id of another's session.
 const SESSION_LEN: usize = 26;
 /// Bytes of entropy that any id needs at most.
 const ENTROPY: usize = 64;

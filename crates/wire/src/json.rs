@@ -47,7 +47,7 @@ impl Json {
         &self.0
     }
 
-    /// The value with what [`crate::readable()`] puts in the place of what nobody could read.
+    /// The value with its unreadable parts replaced, as by [`crate::readable()`].
     #[must_use]
     pub fn made_readable(self) -> Self {
         match crate::readable(&self.0) {

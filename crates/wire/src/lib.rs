@@ -1,4 +1,4 @@
-//! The words Switchyard speaks on its pipes and in its log.
+//! The formats that Switchyard uses on its pipes and in its log.
 //!
 //! In: bytes. Out: lines, messages, events and ids, and the bytes to send back.
 //! Nothing here does I/O, reads a clock or draws randomness, and nothing panics on any

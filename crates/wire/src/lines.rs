@@ -34,7 +34,7 @@ impl LineSplitter {
         Self { buffer: BytesMut::new(), n_scanned: 0, is_skipping: false, max_line_bytes }
     }
 
-    /// Where the next chunk is to be read into. Append only.
+    /// The buffer into which the next chunk is to be read. Append only.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }

@@ -114,7 +114,7 @@ impl Message {
         &self.line
     }
 
-    /// Looks into the body for what routing and logging need.
+    /// Reads the session and the update's name from the body, for routing and logging.
     pub fn peek(&self) -> Result<UpdatePeek<'_>, MessageError> {
         serde_json::from_str(self.body()).map_err(|error| self.invalid(&error))
     }
@@ -143,7 +143,7 @@ impl Message {
     }
 }
 
-/// What a body says about its session and update, without decoding it.
+/// The session and the update's name in a body, of which nothing else is decoded.
 #[derive(Debug, Clone, Default)]
 pub struct UpdatePeek<'a> {
     session: Option<&'a RawValue>,
@@ -272,7 +272,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
     }
 }
 
-/// Borrowed where the text has no escapes.
+/// A string, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -299,7 +299,7 @@ fn once<T, E: serde::de::Error>(slot: &mut Option<T>, value: T) -> Result<(), E>
     }
 }
 
-/// Where `part` stands in `whole`, if it is a slice of it.
+/// The range of `part` in `whole`, if it is a slice of it.
 fn span(whole: &[u8], part: &str) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     let end = start.checked_add(part.len())?;

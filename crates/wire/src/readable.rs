@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-/// In the place of half a pair; what most readers make of it.
+/// The replacement of half a pair, as most readers make it.
 const REPLACEMENT: &str = "\\ufffd";
-/// In the place of numbers that are larger than any, and smaller.
+/// The replacements of numbers that are larger than any float, and smaller.
 const LARGEST: [&str; 2] = ["1e308", "-1e308"];
 /// A number with fewer digits and no exponent is no larger than a float can be.
 const MAX_PLAIN_DIGITS: usize = 300;
@@ -32,7 +32,7 @@ pub fn readable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What cannot be read, and what stands for it.
+/// A range that cannot be read, and its replacement.
 type Flaw = (Range<usize>, &'static str);
 
 struct Flaws<'a> {

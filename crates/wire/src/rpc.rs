@@ -93,7 +93,7 @@ impl RpcError {
         self
     }
 
-    /// What `data` adds to the message: agents put the real reason there.
+    /// The part of `data` that adds something to the message: agents put the real reason there.
     fn detail(&self) -> String {
         let data = self.data.as_ref().and_then(|data| data.read::<serde_json::Value>().ok());
         let data = data.unwrap_or_default();
@@ -123,8 +123,8 @@ impl RpcError {
         Self::new(codes::INTERNAL, why.to_string())
     }
 
-    /// A rule forbids it. Another way to the same thing is forbidden too, so whoever hears this
-    /// must not take one.
+    /// An error for what a rule forbids. Another way to the same thing is forbidden too, so whoever
+    /// gets this must not take one.
     pub fn denied(why: impl fmt::Display) -> Self {
         Self::internal(why).with_data(&serde_json::json!({ "denied": true }))
     }

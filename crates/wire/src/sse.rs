@@ -10,7 +10,7 @@ use std::mem;
 /// Cuts bytes into lines. A line that lies within one chunk is not copied.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// The beginning of a line whose end has not come; or the line that was told last.
+    /// The beginning of a line whose end has not come; or the line that was returned last.
     held: Vec<u8>,
     is_told: bool,
     /// The last byte was a CR: an LF that follows belongs to it.
@@ -18,10 +18,10 @@ pub struct Lines {
     is_past_first: bool,
 }
 
-/// What a line says.
+/// One line of an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// What came before belongs together.
+    /// The end of an event: the fields before it belong together.
     Blank,
     /// No value is a line without a colon, which the standard takes for an empty one.
     Field { name: &'a [u8], value: Option<&'a [u8]> },

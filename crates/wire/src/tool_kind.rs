@@ -1,4 +1,4 @@
-//! What kind of thing a tool call does, in ACP's words.
+//! The kinds of tool calls, as ACP has them.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// All of them, as messages have them.
+    /// All names, as messages have them.
     pub const NAMES: [&str; 10] = [
         "read",
         "edit",

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Why others may read a text in another way than we do.
+/// The reason why others may read a text in another way than we do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ambiguous {
     #[error("a member occurs twice")]

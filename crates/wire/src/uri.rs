@@ -1,4 +1,4 @@
-//! Bytes where only some letters may stand: in addresses, in headers.
+//! Percent-encoding: bytes where only some letters may stand, in addresses and headers.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +17,7 @@ pub fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
     out
 }
 
-/// A file as agents and pages name it.
+/// The `file:` URI of a path, as agents and pages name it.
 pub fn file_uri(path: &Path) -> String {
     format!("file://{}", percent_encoded(path.as_os_str().as_bytes(), b"/.-_~"))
 }

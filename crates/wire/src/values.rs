@@ -1,9 +1,9 @@
-//! How many values a message has: a tree of them takes many times its text, so they are counted
-//! before anything is read into one.
+//! Counts the values of a message before anything is read into a tree, which takes many times the
+//! text.
 
 use crate::limits::CLIENT_VALUES;
 
-/// Whether what a client sent has more values than anybody means to send.
+/// Whether a client's message has more values than anybody means to send.
 pub fn has_too_many_values(text: &[u8]) -> bool {
     has_more_values(text, CLIENT_VALUES)
 }

@@ -1,4 +1,4 @@
-//! Enums that are one of a few words in JSON.
+//! Enums that are strings in JSON, one of a few words.
 //!
 //! `words!` gives each of them its words both ways, and a schema in which every word has its
 //! documentation. What comes after `else` stands for words that this version does not know.
@@ -63,7 +63,7 @@ pub(crate) use words;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-/// One word of several, each with what it means.
+/// The schema of such an enum: one of several words, each with its meaning.
 pub(crate) fn schema(about: &str, words: &[(&str, &str)]) -> RefOr<Schema> {
     let described = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let mut all = OneOfBuilder::new().description(described(about));

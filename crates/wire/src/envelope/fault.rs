@@ -1,6 +1,6 @@
-//! What is wrong with a line that is no message.
+//! Errors of lines that are no messages.
 
-/// What stopped the walk.
+/// The error at which the scan of a line stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     CutOff,

@@ -66,7 +66,7 @@ pub(super) struct Scanner<'a> {
     has_control: bool,
 }
 
-/// What was read last of the object that is read member by member.
+/// The token that was read last of the object that is read member by member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Brace,
@@ -80,8 +80,8 @@ impl<'a> Scanner<'a> {
         Self { text: line, at, last: Last::Brace, has_control }
     }
 
-    /// Steps over the beginning that nearly every line has, and behind its comma; where its
-    /// version stands.
+    /// Skips the beginning that nearly every line has, up to and with its comma; returns the span
+    /// of its version.
     pub(super) fn usual_opening(&mut self) -> Option<Span> {
         const OPENING: &[u8] = b"{\"jsonrpc\":\"2.0\",";
         const VERSION: Span = Span::new(11, 16);
@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
         Ok(Member::named(name.as_bytes()))
     }
 
-    /// Nothing but space may follow.
+    /// Checks that nothing but space follows.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         match self.next_byte() {
             None => Ok(()),
@@ -247,7 +247,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Walks over a name and its colon; where the name stands, with its quotes.
+    /// Walks over a name and its colon; returns the range of the name, with its quotes.
     fn key(&mut self) -> Result<Range<usize>, Fault> {
         self.expect(b'"')?;
         let start = self.at;

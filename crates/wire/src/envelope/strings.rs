@@ -8,11 +8,11 @@
 
 use super::fault::Fault;
 
-/// Behind the opening quote: this many words before it counts as a long string.
+/// Words of 8 bytes behind the opening quote that are searched before a string counts as long.
 const SHORT_WORDS: usize = 2;
 const BLOCK: usize = 64;
 
-/// What kinds of bytes a line has.
+/// The kinds of bytes that a line has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
     pub(super) is_ascii: bool,
@@ -40,7 +40,7 @@ impl Survey {
     }
 }
 
-/// Where the string that starts at `start` ends, behind its closing quote. The text is known to
+/// The end of the string that starts at `start`, behind its closing quote. The text is known to
 /// have a quote at `start`. Control characters are not looked for.
 pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, Fault> {
     let mut at = start + 1;
@@ -101,7 +101,7 @@ fn long_string_end(text: &[u8], mut at: usize) -> Result<usize, Fault> {
     }
 }
 
-/// How long the escape is that starts at `at` with a backslash.
+/// The length of the escape that starts at `at` with a backslash.
 fn escape_length(text: &[u8], at: usize) -> Result<usize, Fault> {
     match text.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),

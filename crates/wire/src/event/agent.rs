@@ -1,4 +1,4 @@
-//! The agent's process, its commands, and what it says beside its updates.
+//! Events about the agent's process, its terminals, and its messages beside updates.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -38,22 +38,22 @@ pub struct WorkerExited {
     /// Why, if it was for a reason of Switchyard's own: `idle`.
     #[schema(nullable = false)]
     pub reason: Option<String>,
-    /// The last lines.
+    /// The last lines of its stderr.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
 
-/// More of what a command printed in a [terminal](#terminals) that Switchyard serves.
+/// Further output of a command in a [terminal](#terminals) that Switchyard serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalOutput {
     #[schema(required = true)]
     pub terminal_id: String,
-    /// To be appended to what came before.
+    /// Output to be appended to what came before.
     pub data: String,
 }
 
-/// That command has ended.
+/// The command of a terminal has ended.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -78,7 +78,8 @@ pub struct AgentStderr {
 }
 
 /// A notification that is no `session/update`. `_switchyard/raw` holds a `line` that a CLI printed
-/// and nobody understood, `_switchyard/update` an update that the client did not ask for.
+/// and that could not be understood, `_switchyard/update` an update that the client did not ask
+/// for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentNotification<'a> {
     pub method: String,
@@ -87,8 +88,8 @@ pub struct AgentNotification<'a> {
     pub params: RawJson<'a>,
 }
 
-/// Nothing was heard for a while; nothing is stopped for it. Not while a question waits, and the time
-/// of an answered one does not count.
+/// The agent has sent nothing for a while; nothing is stopped for it. Not logged while a question
+/// waits, and the time of an answered one does not count.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]

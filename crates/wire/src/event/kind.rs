@@ -1,4 +1,4 @@
-//! The kinds of events, and which type each of our own is.
+//! The kinds of events, and the type of each of Switchyard's own.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +22,7 @@ const AGENT_PREFIX: &str = "agent:";
 
 macro_rules! own_events {
     ($($name:literal $variant:ident($payload:ty),)*) => {
-        /// What an event is about.
+        /// The kind of an event.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum Kind {
             /// A `session/update`, by its `sessionUpdate` name; payload: its `params`.

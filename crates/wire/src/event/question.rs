@@ -1,4 +1,4 @@
-//! What a person is asked, and what was decided: permissions, forms, limits.
+//! Events about questions to a person and their answers: permissions, forms, limits.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -32,9 +32,9 @@ pub struct PermissionRequested<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskedQuestion<'a> {
     pub id: CallId,
-    /// A person is asked; what rules and modes decide is in the log, too.
+    /// A person is asked; questions that rules and modes decide are in the log, too.
     pub is_for_person: bool,
-    /// It is ours, whether to go on beyond this limit.
+    /// Set if Switchyard itself asks whether to go on beyond this limit.
     pub limit: Option<Limit>,
     /// The params of the agent's request.
     pub request: RawJson<'a>,
@@ -58,7 +58,7 @@ pub struct PermissionResolved {
     #[serde(default)]
     #[schema(required = true)]
     pub outcome: RecordedOutcome,
-    /// What was judged.
+    /// A summary of the question.
     #[serde(default)]
     #[schema(required = true)]
     pub question: QuestionSummary,
@@ -67,7 +67,7 @@ pub struct PermissionResolved {
     pub waited_ms: Option<u64>,
 }
 
-/// What the agent was told.
+/// The answer that the agent got.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -111,7 +111,7 @@ pub struct ElicitationResolved<'a> {
     #[serde(default)]
     #[schema(required = true)]
     pub by: Decider,
-    /// What the agent was told.
+    /// The answer that the agent got.
     #[serde(borrow)]
     #[schema(value_type = Value)]
     pub response: RawJson<'a>,
@@ -123,7 +123,7 @@ pub struct ElicitationResolved<'a> {
     pub waited_ms: Option<u64>,
 }
 
-/// Who decided.
+/// The source of a decision.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -157,7 +157,7 @@ words! {
         Rule = "rule",
         /// The session's permission mode.
         Mode = "mode",
-        /// What is closed to every session, whatever rules say.
+        /// A path that is closed to every session, whatever rules say.
         Switchyard = "switchyard",
         /// A person.
         Client = "client",
@@ -178,18 +178,18 @@ words! {
     }
 }
 
-/// Where a rule stands.
+/// The place of a rule.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RulePlace {
-    /// Without one it was given with the session.
+    /// The file of the rule; without one it was given with the session.
     #[schema(nullable = false)]
     pub file: Option<String>,
-    /// The first is 1.
+    /// Its position there; the first is 1.
     pub index: usize,
 }
 
-/// What a question was about, short enough to be kept with its answer.
+/// A summary of a question, short enough to be kept with its answer.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -209,7 +209,7 @@ pub struct QuestionSummary {
 }
 
 words! {
-    /// What a session may have used up.
+    /// A limit of a session.
     pub enum Limit {
         Turns = "turns",
         RunningSeconds = "runningSeconds",

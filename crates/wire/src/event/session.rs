@@ -1,4 +1,4 @@
-//! What happens to a session as a whole.
+//! Events about a session as a whole.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -37,10 +37,10 @@ pub struct SessionCreated {
 pub struct SessionResumed {
     pub how: ResumeWay,
     pub verified: ResumeProof,
-    /// What is not as it was, such as `cwd_changed: …`.
+    /// Changes since the agent last had the session, such as `cwd_changed: …`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// What was tried and did not work.
+    /// Ways that were tried and failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<String>,
 }
@@ -51,7 +51,7 @@ words! {
         New = "new",
         Resume = "resume",
         Load = "load",
-        /// The agent had forgotten; it is told the conversation with the next prompt.
+        /// The agent had forgotten; it gets the conversation with the next prompt.
         Reseed = "reseed",
         /// A word of a newer version.
         Unknown = "unknown",
@@ -59,7 +59,7 @@ words! {
 }
 
 words! {
-    /// What checked that the agent remembers.
+    /// The proof that the agent remembers.
     pub enum ResumeProof else Unknown {
         /// The agent lists the session.
         Listed = "listed",

@@ -23,7 +23,7 @@ pub struct PromptReceived<'a> {
     #[serde(borrow, rename = "_meta")]
     #[schema(nullable = false, value_type = Option<Value>)]
     pub meta: Option<RawJson<'a>>,
-    /// The name under which the client can ask for it again without its being done twice.
+    /// The client's own id of the request: a prompt that is sent again under it is not run twice.
     #[schema(nullable = false)]
     pub client_request_id: Option<String>,
 }
@@ -60,7 +60,7 @@ pub struct TurnStarted {}
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TurnEnded<'a> {
-    /// ACP's word, the agent's own, or `error`.
+    /// ACP's stop reason, the agent's own, or `error`.
     #[schema(required = true, value_type = String)]
     pub stop_reason: StopReason,
     #[schema(nullable = false)]
@@ -110,7 +110,7 @@ impl TurnEnded<'_> {
     }
 }
 
-/// How a turn went.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -171,7 +171,7 @@ impl From<StopReason> for String {
 }
 
 words! {
-    /// What an agent's count of tokens is about.
+    /// The scope of an agent's count of tokens.
     pub enum UsageScope else Unknown {
         /// The turn's last request to the model only.
         LastCall = "last_call",

@@ -1,4 +1,4 @@
-//! What a terminal obeys instead of showing it: control sequences and strings, by ECMA-48.
+//! Control sequences and strings by ECMA-48, which a terminal obeys instead of showing them.
 //!
 //! In: characters one by one, so that it does not matter where a stream was cut. Out: the
 //! characters that are text, and the few sequences that change a line. What cannot belong to a

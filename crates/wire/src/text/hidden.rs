@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 /// Characters from one to another.
 pub(super) type Chars = RangeInclusive<char>;
 
-/// What moves something, turns the direction of reading, or has no width; in order. The page has
-/// the same table: `web/src/render/hidden.ts` is made from it.
+/// Hidden characters, which move something, turn the direction of reading, or have no width; in
+/// order. The page has the same table: `web/src/render/hidden.ts` is made from it.
 pub(super) const HIDDEN: &[Chars] = &[
     // C0, DEL and C1, which hold every introducer of a control sequence.
     '\u{0}'..='\u{1f}',
@@ -48,8 +48,8 @@ pub(super) const AS_EMOJI: char = '\u{fe0f}';
 /// With it and the selector a digit is a key: `1️⃣`.
 const KEYCAP: char = '\u{20e3}';
 
-/// What the selector may stand behind: arrows to pictographs, and the emoji among letters and
-/// marks.
+/// Characters behind which the selector may stand: arrows to pictographs, and the emoji among
+/// letters and marks.
 pub(super) const EMOJI: &[Chars] = &[
     '©'..='©',
     '®'..='®',
@@ -66,7 +66,7 @@ pub(super) const EMOJI: &[Chars] = &[
     '\u{1f000}'..='\u{1faff}',
 ];
 
-/// What is printed as nothing but distance in its line.
+/// Characters that are printed as nothing but distance in their line.
 const BLANK: &[Chars] = &[
     ' '..=' ',
     '\u{a0}'..='\u{a0}',

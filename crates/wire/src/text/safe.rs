@@ -22,7 +22,7 @@ const LONGEST_BLANK_RUN_OF_LINES: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub struct Sanitizer {
     before: Option<char>,
-    /// What the character after it may make ordinary: a `\r`, or the selector of an emoji.
+    /// A character that the next one may make ordinary: a `\r`, or the selector of an emoji.
     held: Option<char>,
 }
 
@@ -73,9 +73,9 @@ fn sanitize_after(before: Option<char>, text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What somebody is asked to allow: as [`sanitize`], but every character can be seen, joiners too,
-/// because a command needs none; and so many blanks and empty lines that they hide what follows are
-/// counted.
+/// The safe form of a text that somebody is asked to allow: as [`sanitize`], but every character
+/// can be seen, joiners too, because a command needs none; and so many blanks and empty lines that
+/// they hide what follows are counted.
 pub fn sanitize_asked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = with_hidden(None, text).peekable();

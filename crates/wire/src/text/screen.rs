@@ -1,4 +1,4 @@
-//! What remains of text that was written for a terminal.
+//! The text that is left on a terminal of what was written to it.
 //!
 //! In: pieces of it, cut anywhere. Out: lines as they were left: without colours and titles, and
 //! with what was written last where a line was written over. Only the line at hand can be written
@@ -11,11 +11,11 @@
 
 use super::escapes::{Escapes, Piece};
 
-/// A column further on begins after so many.
+/// Columns from one tab stop to the next.
 const TAB: usize = 8;
 /// Whole texts are read with lines of this length: nobody writes over a longer one.
 const LONGEST_LINE: usize = 20_000;
-/// What a tab is in the text that comes out.
+/// The form of tabs in the text that comes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tabs {
     Kept,
@@ -34,15 +34,15 @@ pub struct LineScreen {
     /// The line behind those; nothing stands in the places of a tab but the first.
     places: Vec<Option<char>>,
     column: usize,
-    /// Whether what only sounds stays, and so has a place in the line.
+    /// Whether bells and the like stay, and so have a place in the line.
     keeps_bells: bool,
     /// Blanks that moving the cursor may still make, lest few characters become very many.
     room: usize,
 }
 
 impl LineScreen {
-    /// Of a line longer than `longest` it is taken for granted that it is not written over. If it
-    /// is, the text goes on in a new line.
+    /// A line longer than `longest` is taken for one that is not written over. If it is, the text
+    /// goes on in a new line.
     pub fn new(longest: usize, tabs: Tabs) -> Self {
         Self {
             escapes: Escapes::default(),
@@ -119,7 +119,7 @@ impl LineScreen {
         }
     }
 
-    /// Where the cursor stands in what has not been passed on.
+    /// The cursor's place in the part of the line that has not been passed on.
     fn place(&self) -> usize {
         self.column.saturating_sub(self.n_passed_on)
     }
@@ -157,7 +157,7 @@ impl LineScreen {
     }
 }
 
-/// What a command printed, without colours and what a progress bar wrote over.
+/// The output of a command, without colours and without what a progress bar wrote over.
 pub fn last_screen(text: &str) -> String {
     let mut screen = LineScreen { keeps_bells: true, ..LineScreen::new(LONGEST_LINE, Tabs::Kept) };
     let mut out = String::with_capacity(text.len());
