@@ -76,7 +76,7 @@ impl FirstWords {
 pub fn refusal(raw_id: &[u8], why: &str) -> Bytes {
     let raw_id = if raw_id.is_empty() { b"null" } else { raw_id };
     let error = format!(
-        r#","error":{{"code":-32000,"message":"not let in: {why}; begin with `{HELLO}` and the token in `params.token`, or put it into `params._meta.switchyard.token` of `initialize`","data":{{"reason":"unauthorized"}}}}}}"#
+        r#","error":{{"code":-32000,"message":"unauthorized: {why}; begin with `{HELLO}` and the token in `params.token`, or put it into `params._meta.switchyard.token` of `initialize`","data":{{"reason":"unauthorized"}}}}}}"#
     );
     Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, error.as_bytes(), b"\n"].concat())
 }

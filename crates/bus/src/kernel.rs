@@ -70,7 +70,7 @@ pub enum BusError {
     NoResources(#[source] io::Error),
     #[error("the bus has ended")]
     Ended,
-    #[error("the bus's thread came to a bad end")]
+    #[error("the bus's thread has failed")]
     Crashed,
 }
 

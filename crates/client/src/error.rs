@@ -9,9 +9,9 @@ pub enum ClientError {
     Unreachable(#[source] std::io::Error),
     #[error("the daemon does not answer")]
     Silent,
-    #[error("the daemon broke off: {0}")]
+    #[error("the connection to the daemon broke: {0}")]
     BrokenOff(#[from] Box<dyn std::error::Error + Send + Sync>),
-    #[error("this is no request: {0}")]
+    #[error("the request cannot be built: {0}")]
     NoRequest(#[from] hyper::http::Error),
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),

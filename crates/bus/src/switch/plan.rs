@@ -217,9 +217,9 @@ impl Limits {
     fn check(&self) -> Result<(), &'static str> {
         let are_ordered = |marks: QueueMarks| marks.low <= marks.high && marks.high <= marks.full;
         match () {
-            () if self.max_clients == 0 => Err("no client may come"),
-            () if self.max_open_per_client == 0 => Err("clients may ask nothing"),
-            () if self.max_sessions == 0 => Err("there may be no session"),
+            () if self.max_clients == 0 => Err("`max_clients` is zero"),
+            () if self.max_open_per_client == 0 => Err("`max_open_per_client` is zero"),
+            () if self.max_sessions == 0 => Err("`max_sessions` is zero"),
             () if !are_ordered(self.client_queue) || !are_ordered(self.worker_queue) => {
                 Err("queue marks must rise from low to high to full")
             }

@@ -274,7 +274,7 @@ impl Shell {
             Greeting::Refused { answer, why } => {
                 let via = self.clients.get(&id).map(|client| client.via.to_string());
                 self.n_not_let_in += 1;
-                tracing::warn!(via, why, "a client was not let in");
+                tracing::warn!(via, why, "refused an unauthorized client");
                 self.write_to_client(id, answer);
                 self.say_goodbye(id);
             }
@@ -450,7 +450,7 @@ impl Shell {
             }
         }
         for id in mute {
-            self.greeted(id, Greeting::refused(b"null", "it did not say who it is in time"));
+            self.greeted(id, Greeting::refused(b"null", "it showed no token in time"));
         }
         for id in late {
             self.lose_client(id);

@@ -302,7 +302,7 @@ impl Shell {
             worker.exit.unwrap_or_else(|| (ExitReport::lost(), String::new()));
         let status = match last_words.is_empty() {
             true => report.to_string(),
-            false => format!("{report}; its last words: {last_words}"),
+            false => format!("{report}; on stderr: {last_words}"),
         };
         tracing::info!(pool = &*worker.pool, status, "worker ended");
         let is_success = report.is_success();

@@ -143,7 +143,7 @@ fn every_problem_is_told() {
         "pool `a` is there twice; give each pool a name of its own",
         "pool `a`: `min` is larger than `max`",
         "pool `b`: the idle time is zero",
-        "limits: no client may come",
+        "limits: `max_clients` is zero",
         "limits: `max_client_line` is less than 4096 bytes",
         "limits: `max_worker_line` is less than 4096 bytes",
         "limits: `max_unfinished` is less than `max_client_line`",
