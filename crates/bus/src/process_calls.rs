@@ -29,8 +29,8 @@ pub(crate) fn close_stray_fds() {
 /// Has the C library hand memory of large messages back to the system as soon as it is free.
 ///
 /// Left to itself it learns to keep blocks of up to 32 MiB for the next ones, and twice as much in
-/// each of its arenas: an agent that says a few large things would take hundreds of megabytes from
-/// a daemon that holds none of them any more.
+/// each of its arenas: an agent with a few large messages would take hundreds of megabytes from a
+/// daemon that holds none of them any more.
 ///
 /// Only for the first lines of `main`, before there are threads.
 pub fn give_large_memory_back() {
@@ -57,6 +57,6 @@ pub fn give_free_memory_back() {
 /// Blocks of this size are mapped one by one.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: libc::c_int = 256 << 10;
-/// What each arena may keep at its end.
+/// Bytes that each arena may keep at its end.
 #[cfg(target_env = "gnu")]
 const KEPT_BYTES: libc::c_int = 2 << 20;

@@ -20,11 +20,10 @@
 //! One that nobody claims in time is closed at its worker, where the agent said that it can.
 //!
 //! **Without a session** requests go to the client's home worker, the least loaded when it was
-//! chosen. Before a worker serves a client that has said `initialize`, it is told the same,
-//! and its answer is swallowed. Fan-out methods (`session/list`) are asked of all workers and
-//! their answers merged. What a worker says without a session goes to its only client; if it
-//! has several, to none. In a pool with [`Sharing::OneClient`] every client has a worker of its
-//! own.
+//! chosen. Before a worker serves a client that has sent `initialize`, it is sent the same, and its
+//! answer is swallowed. Fan-out methods (`session/list`) are sent to all workers and their answers
+//! merged. Messages of a worker without a session go to its only client; if it has several, to
+//! none. In a pool with [`Sharing::OneClient`] every client has a worker of its own.
 //!
 //! **Exactly one answer.** Every request that is taken is answered under its own id: by its
 //! worker, or by an error with `data {reason, pool?, worker?, retryAfterMs?}`, unless its client
@@ -179,8 +178,8 @@ impl Switch {
         });
     }
 
-    /// The same as [`take`](Self::take) of an [`Input::ClientLine`], for a line that stands in a
-    /// buffer of the caller.
+    /// As [`take`](Self::take) of an [`Input::ClientLine`], for a line that stands in a buffer of
+    /// the caller.
     pub fn take_client_line(
         &mut self,
         now: Millis,
@@ -191,7 +190,7 @@ impl Switch {
         self.step(now, out, |switch| switch.client_line(client, line));
     }
 
-    /// The same for an [`Input::WorkerLine`].
+    /// As [`take`](Self::take) of an [`Input::WorkerLine`], for such a line.
     pub fn take_worker_line(
         &mut self,
         now: Millis,

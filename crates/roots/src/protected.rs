@@ -148,7 +148,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     ("crush.json", IfThere),
     (".switchyard", Closed),
     ("switchyard.toml", IfThere),
-    // Of a home, wherever it is.
+    // Places of a home, wherever it is.
     (".config/autostart", IfThere),
     (".config/code", IfThere),
     (".config/emacs", IfThere),

@@ -20,9 +20,9 @@ pub(crate) const SEQ_BITS: u32 = 40;
 /// Which decisions to read. The default is the oldest [`Filter::DEFAULT_LIMIT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionFilter {
-    /// Not before this.
+    /// The earliest time.
     pub since: Option<Millis>,
-    /// Before this.
+    /// The end: only earlier times.
     pub until: Option<Millis>,
     pub session: Option<SessionId>,
     /// Only what comes after this place.

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with the log, told so that the reader knows what to do.
+//! Errors of the log, worded so that the reader knows what to do.
 //!
 //! An error never leaves half a batch behind: whatever is reported here, the log is as it
 //! was before the call.
@@ -29,7 +29,7 @@ pub enum StoreError {
         .damage.lost_to.0
     )]
     Damaged { session: SessionId, damage: Damage },
-    /// What is stored here is not what was written. Everything before `seq` is readable.
+    /// An event is not the one that was written. Everything before `seq` is readable.
     #[error("event {} of session `{session}` does not match its checksum or is missing", .seq.0)]
     Corrupt { session: SessionId, seq: Seq },
     /// `recover` takes the record as it is.

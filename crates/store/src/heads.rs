@@ -58,8 +58,8 @@ impl Heads {
         Slot::decode(&bytes)
     }
 
-    /// Losing this copy costs the proof of a later loss, not the events: so it is told to
-    /// the operator and the append goes on.
+    /// Writes a slot. Losing this copy costs the proof of a later loss, not the events: so a
+    /// failure is logged and the append goes on.
     pub(crate) fn put(&self, key: i64, slot: &Slot) {
         let Some(offset) = offset(key) else { return };
         if let Err(error) = self.file.write_all_at(&slot.encode(), offset) {

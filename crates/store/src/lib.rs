@@ -1,5 +1,5 @@
-//! The durable event log: what was acknowledged here is never lost, doubled or re-ordered
-//! without somebody being told.
+//! The durable event log: what was acknowledged here is never lost, doubled or re-ordered without
+//! an error that says so.
 //!
 //! In: batches of drafts and changes to a session's record. Out: numbered events, records
 //! and wake-ups. One trait, [`EventLog`], and two stores behind it: [`SqliteLog`] on disk,

@@ -72,7 +72,7 @@ pub trait EventLog: Send + Sync + 'static {
     /// or the process dies. The log trusts its callers to append only with a claim.
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
 
-    /// Who has claimed the session just now.
+    /// The owner of the session's claim just now.
     async fn owner(&self, session: SessionId) -> Result<Owner, StoreError>;
 
     /// Accepts that events are lost: starts a new epoch, after which appending works

@@ -69,7 +69,7 @@ impl ReadBudget {
         drop(events);
         let taken = Some(self.take(n_bytes).await);
         let mut events = log.read(session, after, limit).await?;
-        // There may be more by now than was taken for.
+        // More may have been appended than the permit covers.
         while events.len() > 1 && Self::weight(&events) > n_bytes {
             events.pop();
         }

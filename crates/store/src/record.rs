@@ -143,7 +143,7 @@ pub struct Filter {
     pub cwd: Option<String>,
     pub agent_session: Option<String>,
     pub has_active_turn: Option<bool>,
-    /// Only those that this maker has made since then, as their origins tell.
+    /// Only sessions that this maker has made since then, by their origins.
     pub made_by: Option<(String, Millis)>,
     /// At most [`Filter::MAX_LIMIT`] are returned, whatever is asked for.
     pub limit: usize,
@@ -224,7 +224,7 @@ pub struct Prune {
     pub before: Option<Millis>,
     /// Remove the oldest until the events of all sessions weigh no more than this.
     pub max_total_bytes: Option<u64>,
-    /// So many of the newest stay, whatever the other two say.
+    /// Number of the newest that stay, whatever the other two say.
     pub keep: usize,
 }
 

@@ -67,7 +67,7 @@ use utoipa::openapi::{RefOr, Schema};
 pub(crate) fn schema(about: &str, words: &[(&str, &str)]) -> RefOr<Schema> {
     let described = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let mut all = OneOfBuilder::new().description(described(about));
-    // What stands for words that are not known is none.
+    // The fallback for unknown words is no word of its own.
     for (word, meaning) in words.iter().filter(|(word, _)| *word != "unknown") {
         let one = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([*word]));
         all = all.item(one.description(described(meaning)).build());

@@ -120,7 +120,7 @@ impl ReadBuffer {
         Ok((std::mem::take(&mut self.spare).freeze(), n))
     }
 
-    /// The same from a socket, for which the system has a shorter way.
+    /// Reads once from a socket, for which the system has a faster call.
     pub(super) fn receive(&mut self, socket: impl AsFd) -> Result<(Bytes, usize), Errno> {
         let (n, _) = rustix::net::recv(socket, self.spare(), RecvFlags::DONTWAIT)?;
         Ok((std::mem::take(&mut self.spare).freeze(), n))

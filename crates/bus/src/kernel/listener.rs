@@ -19,7 +19,7 @@ use rustix::net::{SocketFlags, accept_with, sockopt};
 use super::BusError;
 use crate::hello::Token;
 
-/// Where to listen, and for whom.
+/// A listener's address, and the token and pool of its clients.
 #[derive(Debug, Clone)]
 pub enum Listen {
     /// Without a token on a loopback address only.
@@ -31,10 +31,10 @@ pub enum Listen {
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: OwnedFd,
-    /// With the address that a port of 0 became.
+    /// The configuration, with the address that a port of 0 became.
     pub(super) listen: Listen,
     _file: Option<SocketFile>,
-    /// Not accepting, because there are no descriptors left.
+    /// Set while it accepts nothing, because there are no descriptors left.
     pub(super) is_resting: bool,
 }
 
@@ -182,7 +182,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Not one that somebody else has put there since.
+        // Only our own file: somebody else may have put another one there since.
         if fs::symlink_metadata(&self.path).is_ok_and(|file| file.ino() == self.inode) {
             let _gone = fs::remove_file(&self.path);
         }

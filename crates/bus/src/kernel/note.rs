@@ -45,7 +45,7 @@ pub(super) struct StartedWorker {
 pub(super) struct Mailbox {
     notes: mpsc::Sender<Note>,
     bell: Arc<OwnedFd>,
-    /// Not a note: it must get through when the queue is full.
+    /// A flag and no message: it must get through when the queue is full.
     is_aborted: Arc<AtomicBool>,
 }
 

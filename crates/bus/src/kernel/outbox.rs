@@ -66,7 +66,7 @@ impl Outbox {
         self.flush_by(&pipe, |pipe, bytes| rustix::io::write(pipe, bytes))
     }
 
-    /// The same for a socket, for which the system has a shorter way.
+    /// Writes what can be written to a socket now, for which the system has a faster call.
     pub(super) fn send(&mut self, socket: impl AsFd) -> Flushed {
         const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
         self.flush_by(&socket, |socket, bytes| rustix::net::send(socket, bytes, FLAGS))

@@ -14,8 +14,9 @@ pub struct Setup {
     pub pools: Vec<PoolSetup>,
     pub limits: Limits,
     pub edges: Edges,
-    /// Write every input and output there, so that the run can be replayed. Holds what
-    /// clients and workers said. Taken from the start; a reload does not change it.
+    /// The file into which every input and output is recorded, so that the run can be replayed. It
+    /// holds the messages of clients and workers. Taken from the start; a reload does not change
+    /// it.
     pub record: Option<PathBuf>,
 }
 
@@ -37,7 +38,7 @@ pub struct Edges {
     pub max_unfinished_bytes: usize,
     /// A client that stops in the middle of a line for so long is closed.
     pub line_timeout: u64,
-    /// How long a client may take to say who it is, where a token is needed.
+    /// How long a client may take to show its token, where one is needed.
     pub hello_timeout: u64,
     /// How long a TCP client that has stopped sending waits for its answers. Whether it is
     /// still there cannot be seen before something is sent to it.

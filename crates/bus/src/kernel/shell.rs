@@ -35,8 +35,8 @@ use workers::WorkerEdge;
 
 /// Events per wait: enough that a thousand busy clients take a few system calls.
 const MAX_EVENTS: usize = 512;
-/// What one wake-up may read before it writes: a flood of many must not hold up the answers of
-/// the rest for long.
+/// Bytes that one wake-up may read before it writes: a flood of many must not hold up the answers
+/// of the rest for long.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// How often parties that may be late are looked at, while there are any.
 const TICK: u64 = 250;
@@ -231,7 +231,7 @@ impl Shell {
         self.step_by(|_, _, out| out.append(&mut outputs));
     }
 
-    /// Lets the switch do something and carries out what it says.
+    /// Lets the switch do something and carries out its outputs.
     fn step_by(&mut self, act: impl FnOnce(&mut Switch, Millis, &mut Vec<Output>)) {
         let mut outputs = std::mem::take(&mut self.outputs);
         act(&mut self.switch, self.now, &mut outputs);

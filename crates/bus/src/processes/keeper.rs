@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     process_calls::close_stray_fds();
     match keep() {
         Ok(()) => ExitCode::SUCCESS,
-        // There is nobody to tell: the owner sees the control socket close.
+        // Nobody can be told: the owner sees the control socket close.
         Err(_) => ExitCode::FAILURE,
     }
 }

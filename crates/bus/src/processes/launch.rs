@@ -38,7 +38,7 @@ pub struct Launch {
     /// The executable that calls [`keeper::main`](super::keeper::main) when given `keeper_args`.
     pub keeper_exe: PathBuf,
     pub keeper_args: Vec<OsString>,
-    /// Where [`sweep`](super::record::sweep) will look after a crash. `None`: nowhere.
+    /// The directory in which [`sweep`](super::record::sweep) will look after a crash, if any.
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Proc {
     pub(crate) start: u64,
     /// Dead, but not yet reaped by its parent.
     pub(crate) is_zombie: bool,
-    /// By a signal, so that it does nothing until it is continued.
+    /// Stopped by a signal, so that it does nothing until it is continued.
     pub(crate) is_stopped: bool,
 }
 

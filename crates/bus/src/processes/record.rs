@@ -103,7 +103,7 @@ pub(crate) fn prepare_dir(dir: &Path) -> io::Result<()> {
     check_dir(dir)
 }
 
-/// Whoever can write here can make a sweep believe things, so it must be ours alone.
+/// Checks that the directory is ours alone: whoever can write here can make a sweep believe things.
 fn check_dir(dir: &Path) -> io::Result<()> {
     let metadata = fs::metadata(dir)?;
     let own_uid = rustix::process::geteuid().as_raw();

@@ -18,7 +18,7 @@ const TAIL_BYTES: usize = 16 * 1024;
 const MAX_LINE_BYTES: usize = 8 * 1024;
 /// With the line limit this bounds the queue to 1 MiB per worker.
 const QUEUE_LINES: usize = 128;
-/// What the kernel hands over at once from a default pipe.
+/// Bytes that the kernel hands over at once from a default pipe.
 const READ_BYTES: usize = 64 * 1024;
 
 /// One line without its newline.

@@ -1,8 +1,8 @@
-//! Clients that come, finish and go.
+//! The life of clients: they come, end their input, and leave.
 //!
-//! When one leaves, its requests are cancelled at their workers and late answers are dropped;
-//! workers that asked it something are told; its sessions stay for the grace. A worker of its
-//! own goes with it, and so do its sessions there.
+//! When one leaves, its requests are cancelled at their workers and late answers are dropped; open
+//! requests of workers to it are refused; its sessions stay for the grace. A worker of its own goes
+//! with it, and so do its sessions there.
 //!
 //! One that has ended its input and still reads, as in `printf … | nc`, gets the answers to its
 //! requests, and its messages are still delivered; then it is closed. It cannot answer any more, so

@@ -35,7 +35,7 @@ pub struct Counters {
     pub swallowed: u64,
     pub sessions_moved: u64,
     pub sessions_lost: u64,
-    /// Sessions that nobody claimed and whose workers were told to close them.
+    /// Sessions that nobody claimed and whose workers were asked to close them.
     pub sessions_closed: u64,
     pub clients_came: u64,
     pub clients_evicted: u64,

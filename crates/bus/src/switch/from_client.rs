@@ -1,7 +1,7 @@
 //! Messages of clients.
 //!
-//! Every line that is meant as a request gets exactly one answer, also one that cannot be
-//! read. A client is closed for bad lines only if it never said anything else.
+//! Every line that is meant as a request gets exactly one answer, also one that cannot be read. A
+//! client is closed for bad lines only if it never sent anything else.
 
 use std::hash::BuildHasher as _;
 

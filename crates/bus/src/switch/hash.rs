@@ -1,8 +1,8 @@
 //! Hash maps and random numbers that behave the same in every run.
 //!
-//! Numbers of our own are spread by one multiplication. Names come from outside, so they are
-//! hashed with a key (the switch's seed) that whoever picks them does not know. Nothing that
-//! the switch says depends on the order of a map: where it walks over one, it sorts.
+//! Numbers of our own are spread by one multiplication. Names come from outside, so they are hashed
+//! with a key (the switch's seed) that whoever picks them does not know. No output of the switch
+//! depends on the order of a map: where it walks over one, it sorts.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

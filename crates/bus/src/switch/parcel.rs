@@ -16,7 +16,7 @@ pub(super) enum CallKind {
     Open,
     /// Opens the existing session that it names.
     Load,
-    /// Its answer ends its session.
+    /// Ends its session, once it is answered.
     Close,
     Initialize,
     /// The client's `initialize`, sent to one more worker.

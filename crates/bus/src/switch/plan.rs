@@ -39,7 +39,7 @@ pub struct PoolPlan {
     /// Time to answer a request, counted from when it came. Not for `session/prompt`: a turn lasts
     /// as long as the person behind it lets it.
     pub request_timeout: Option<u64>,
-    /// The same for `session/prompt`.
+    /// Time to answer a `session/prompt`, counted in the same way.
     pub prompt_timeout: Option<u64>,
     pub max_sessions_per_worker: Option<u32>,
     /// Time without session or request after which a worker above `min` is stopped.
@@ -64,10 +64,10 @@ pub enum Start {
 pub enum Sharing {
     /// Any number of clients.
     Shared,
-    /// One client in its life, for workers that keep state beside their sessions, as MCP
-    /// servers do. All that a client says goes to its own worker, all that the worker says goes
-    /// to it, and both its sessions and its worker end when it leaves. A client that comes when
-    /// `max` workers have one waits if a place is about to become free, and is refused if not.
+    /// One client in its life, for workers that keep state beside their sessions, as MCP servers
+    /// do. All messages of a client go to its own worker, all messages of the worker to it, and
+    /// both its sessions and its worker end when it leaves. A client that comes when `max` workers
+    /// have one waits if a place is about to become free, and is refused if not.
     OneClient,
 }
 

@@ -125,7 +125,7 @@ pub enum Input {
 pub enum Command {
     /// Refuse new requests, let those in flight end, stop every worker.
     DrainAll,
-    /// The same for one pool; `RecoverPool` starts it again.
+    /// Drains one pool; `RecoverPool` starts it again.
     DrainPool(Arc<str>),
     /// Close the circuit of a failed pool, or serve again after a drain.
     RecoverPool(Arc<str>),

@@ -1,4 +1,4 @@
-//! Where the log's files are and how they come into being.
+//! The log's files, and how they come into being.
 //!
 //! In: the directory. Out: paths, and an empty database file that only its owner can read.
 //! `SQLite` holds POSIX locks on the database file, which the kernel drops as soon as this

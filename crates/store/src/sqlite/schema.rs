@@ -40,7 +40,7 @@ const SESSIONS: &str = "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT 
      crc INTEGER NOT NULL, origin_crc INTEGER) STRICT";
 const ORIGIN_COLUMN: &str = ", origin_crc INTEGER";
 
-/// In the order of their names, as the check below reads them back.
+/// The tables and indexes in the order of their names, as the check below reads them back.
 const TABLES: [&str; 10] = [
     "CREATE TABLE doomed (key INTEGER PRIMARY KEY) STRICT",
     "CREATE TABLE events (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, turn TEXT, \
@@ -72,7 +72,7 @@ pub(super) fn open_writer(path: &Path) -> Outcome<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
-    // What was deleted is not to be found in the file either.
+    // Overwritten, so that deleted data is not to be found in the file either.
     connection.pragma_update(None, "secure_delete", true)?;
     ensure_tables(&mut connection, path)?;
     Ok(connection)

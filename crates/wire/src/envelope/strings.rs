@@ -128,7 +128,7 @@ fn stops_in_word(word: u64) -> u64 {
     !plain & TOPS
 }
 
-/// The same for a block, one bit for each byte.
+/// Marks the quotes and backslashes of a block, one bit for each byte.
 fn stops_in_block(block: &[u8; BLOCK]) -> u64 {
     // The product has the lowest bits of all bytes of the word side by side in its top byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;

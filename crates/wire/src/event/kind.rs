@@ -149,7 +149,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// The question that it says is over.
+    /// The question that it ends.
     pub fn answered(&self) -> Option<CallId> {
         match self {
             Self::PermissionResolved(resolved) => Some(resolved.request_id),

@@ -31,7 +31,7 @@ pub struct SessionCreated {
     pub by: Option<String>,
 }
 
-/// How an agent was given back its memory of the session.
+/// The way in which an agent got back its memory of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionResumed {
@@ -46,7 +46,7 @@ pub struct SessionResumed {
 }
 
 words! {
-    /// How an agent came to know the session.
+    /// The way in which an agent came to know the session.
     pub enum ResumeWay else Unknown {
         New = "new",
         Resume = "resume",

@@ -59,7 +59,7 @@ impl LineScreen {
     /// Appends what can no longer change: whole lines, and the beginning of a long one.
     pub fn push(&mut self, text: &str, out: &mut String) {
         for c in text.chars() {
-            // It has one place for itself.
+            // Each character brings the room of a tab, and has one place of it for itself.
             self.room = self.room.saturating_add(TAB - 1).min(self.longest);
             match self.escapes.push(c) {
                 None => {}

@@ -170,8 +170,8 @@ impl Shell {
             self.touched.push(Party::Client(id));
         }
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
-        // What a client said before it went still counts; there is not much of it, so it is
-        // read even from one that is paused.
+        // What a client sent before it went still counts; there is not much of it, so it is read
+        // even from one that is paused.
         if (flags.contains(EventFlags::IN) || is_gone) && !client.has_ended {
             self.read_client(id, is_gone);
         } else if is_gone {
@@ -303,7 +303,7 @@ impl Shell {
             return self.lose_client(id);
         }
         if is_leaving {
-            // What waits for it can still be read.
+            // Its queued lines can still be read.
             return self.touch_client(id);
         }
         if let Some(cut) = last {

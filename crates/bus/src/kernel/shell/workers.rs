@@ -1,7 +1,7 @@
 //! The processes of workers: started and ended, lines in and out.
 //!
-//! A process is started and watched by a task; its pipes are the shell's. It has ended for
-//! the switch when it has exited *and* everything it had said was read.
+//! A process is started and watched by a task; its pipes are the shell's. It has ended for the
+//! switch when it has exited *and* all its output was read.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Shell {
             return;
         };
         worker.outbox.push(line);
-        // What can be written at once does not count as waiting.
+        // Bytes that can be written at once do not count as waiting.
         if worker.outbox.n_bytes() > marks.high && worker.blocked_since.is_none() {
             self.settle_worker_input(id);
         }

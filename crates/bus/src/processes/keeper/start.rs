@@ -23,7 +23,7 @@ use crate::processes::spawn::WorkerFds;
 
 pub(super) struct Started {
     pub(super) pid: i32,
-    /// Only if the worker is in there and we are not.
+    /// The worker's cgroup, only if the worker is in there and we are not.
     pub(super) cgroup: Option<Cgroup>,
 }
 
