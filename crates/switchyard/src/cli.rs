@@ -1,4 +1,4 @@
-//! The command line, as it is typed.
+//! The command line: commands, options and help texts, as clap parses and prints them.
 
 pub(crate) mod acp;
 pub(crate) mod agents;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// Options of every command stand behind its own.
+/// Help heading of the options that every command has; they stand behind its own.
 const EVERYWHERE: &str = "Global options";
 
 /// Connects any client to any coding agent, through a session that is never lost.
@@ -28,20 +28,20 @@ const EVERYWHERE: &str = "Global options";
   switchyard run native \"explain this repository\"   the built-in agent, with any model endpoint
   switchyard run demo \"say hello\"                    the built-in demo agent
   switchyard chat                                    talk to an agent, full screen
-  switchyard agents                                  what there is on this machine
+  switchyard agents                                  the agents installed on this machine
   switchyard run claude \"fix the test\"               a named agent
-  switchyard run \"fix the test\" -- opencode acp      any ACP command
+  switchyard run \"fix the test\" -- opencode acp      a custom agent: any ACP command
   switchyard run demo \"go on\" -s SESSION             the next turn of a session
-  switchyard acp codex                               be an ACP agent, for an editor
-  switchyard sessions list                           what is in the log")]
+  switchyard acp codex                               serve ACP on stdio, for an editor
+  switchyard sessions list                           the sessions in the log")]
 pub(crate) struct Cli {
-    /// More about what happens, on stderr (-v, -vv, -vvv)
+    /// Log more on stderr (-v, -vv, -vvv)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = EVERYWHERE)]
     pub(crate) verbose: u8,
-    /// Configuration file to use instead of the usual one; with `bus`, its file
+    /// Configuration file to use instead of the default one; with `bus`, the bus file
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub(crate) config: Option<PathBuf>,
-    /// Write what -v shows to this file instead; it is put aside when it has grown
+    /// Write the log that -v shows to this file instead; it is rotated by size
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub(crate) log_file: Option<PathBuf>,
     #[command(subcommand)]
@@ -50,21 +50,21 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run one turn and show it as it happens
+    /// Prompt an agent and show the turn as it happens
     Run(run::RunArgs),
-    /// Talk to an agent, full screen
+    /// Chat with an agent, full screen
     Chat(chat::ChatArgs),
-    /// Be an ACP agent on stdin and stdout, backed by another agent and logged
+    /// Serve ACP on stdin and stdout, for editors: any agent, with its sessions in the log
     Acp(acp::AcpArgs),
-    /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
+    /// Run the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
     Serve(serve::ServeArgs),
-    /// Start, stop and look at the daemon in the background
+    /// Start, stop and inspect the background daemon
     #[command(subcommand)]
     Daemon(daemon::DaemonVerb),
-    /// Who may talk to the daemon
+    /// Manage the tokens by which clients authenticate to the daemon
     #[command(subcommand)]
     Token(daemon::TokenVerb),
-    /// Take part in a session of the daemon
+    /// Join a session: follow it, prompt it and answer its approval requests
     Attach(daemon::AttachArgs),
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
@@ -74,13 +74,13 @@ pub(crate) enum Verb {
         /// Session id, the beginning of one, or `last`
         session: String,
     },
-    /// What agents there are, what they can do, what is wrong and how to mend it
+    /// List installed agents, what they can do, what is wrong with them and how to fix it
     Agents(agents::AgentsArgs),
     /// Route JSON-RPC between clients and pools of workers
     Bus(bus::BusArgs),
-    /// Turn what a CLI printed into another vocabulary
+    /// Translate the output of an agent CLI into another event format
     Translate(translate::TranslateArgs),
-    /// Where the configuration is and what it says
+    /// Show and check the configuration
     #[command(subcommand)]
     Config(ConfigVerb),
     /// A CLI as an ACP agent, without a log
@@ -93,15 +93,15 @@ pub(crate) enum Verb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Where the configuration, the log and the sockets are
+    /// Print the paths of the configuration, the log and the sockets
     Path,
-    /// The configuration in effect
+    /// Print the configuration in effect
     Show,
-    /// Whether the configuration can be read
+    /// Check that the configuration is valid
     Check,
 }
 
-/// What was typed, with `help --help` as everybody means it.
+/// The typed command line, with `help --help` read as `--help`.
 pub(crate) fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = typed.collect();
     if let [_, verb, flag] = &words[..]

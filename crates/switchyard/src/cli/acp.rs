@@ -15,14 +15,14 @@ pub(crate) struct AcpArgs {
     /// Name of the agent; without one, the built-in agent
     #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
-    /// The agent's own command line
+    /// Command line of a custom ACP agent
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) permissions: PermissionArgs,
-    /// Run the agent here even if a daemon runs
+    /// Run the agent in this process even if a daemon runs
     #[arg(long)]
     pub(crate) no_daemon: bool,
 }

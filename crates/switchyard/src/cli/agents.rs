@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchyard agents                      what is installed, as it is found
-  switchyard agents show claude          everything about one
-  switchyard agents doctor               only what is wrong, and what to do
+  switchyard agents                      installed agents, as they are detected
+  switchyard agents show claude          everything about one agent
+  switchyard agents doctor               only problems, and how to fix them
   switchyard agents --json | jq -r '.[] | select(.isUsable) | .id'")]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -14,16 +14,16 @@ pub(crate) struct AgentsArgs {
     /// As JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Look again instead of believing what was found before
+    /// Detect agents anew instead of using cached results
     #[arg(long, global = true)]
     pub(crate) refresh: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsVerb {
-    /// What is installed (also without a verb)
+    /// List installed agents (the default)
     List {
-        /// Also those that are not installed
+        /// Also agents that are not installed, and how to install them
         #[arg(long)]
         all: bool,
     },
@@ -33,6 +33,6 @@ pub(crate) enum AgentsVerb {
         /// Name of the agent
         agent: String,
     },
-    /// Only what is wrong, with what to do about it; exit code 1 if something cannot be used
+    /// Show only problems, and how to fix them; exit code 1 if an agent cannot be used
     Doctor,
 }

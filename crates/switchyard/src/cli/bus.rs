@@ -17,9 +17,9 @@ one ends at once. HUP reads FILE again.
 Examples:
   switchyard bus -c bus.toml                                  one client, on stdin and stdout
   switchyard bus -c bus.toml --unix ~/.bus.sock               clients of this user
-  switchyard bus -c bus.toml --tcp 127.0.0.1:9000             clients that know the token
+  switchyard bus -c bus.toml --tcp 127.0.0.1:9000             clients that send the token
   switchyard bus --config stdio-bus.json --tcp 127.0.0.1:9000 --no-token
-  switchyard bus check -c bus.toml                            is it right, is everything there?
+  switchyard bus check -c bus.toml                            is the file valid?
   switchyard bus status --json | jq .pools
 
 Exit codes: 0 ok, 1 error, 2 usage, 4 no such pool, or no bus runs")]
@@ -27,10 +27,10 @@ pub(crate) struct BusArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<BusVerb>,
     /// The bus.toml or stdio Bus configuration (also --config); with status, reload, drain,
-    /// recover and restart, which bus is meant if several run
+    /// recover and restart it selects the bus, if several run
     #[arg(short = 'c', global = true, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// With status, reload, drain, recover and restart: the bus with this process id
+    /// With status, reload, drain, recover and restart: select the bus with this process id
     #[arg(long, global = true, value_name = "PID")]
     pub(crate) pid: Option<u32>,
     #[command(flatten)]
@@ -39,34 +39,34 @@ pub(crate) struct BusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Listen on TCP; port 0 takes any that is free (repeatable)
+    /// TCP listen address; port 0 takes any free port (repeatable)
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) tcp: Vec<SocketAddr>,
     /// Listen on a unix socket, for clients of this user (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(crate) unix: Vec<PathBuf>,
-    /// Listen for clients by WebSocket (repeatable)
+    /// Listen address for WebSocket clients (repeatable)
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) ws: Vec<SocketAddr>,
-    /// One client on stdin and stdout; what is done without any listener
+    /// Serve one client on stdin and stdout; the default where there is no listener
     #[arg(long, conflicts_with_all = ["tcp", "unix", "ws"])]
     pub(crate) stdio: bool,
-    /// Pool of the clients of stdin and of the listeners given here
+    /// Pool for the client on stdin, or for clients of the listeners given here
     #[arg(long, value_name = "POOL")]
     pub(crate) pool: Option<String>,
-    /// Let anybody on this machine in by TCP and WebSocket; loopback addresses only
+    /// Accept TCP and WebSocket clients without a token; loopback addresses only
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) no_token: bool,
-    /// File with the token that clients of TCP and WebSocket must know
+    /// File with the token that TCP and WebSocket clients must send
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Write down everything that comes in, with the time, so that the run can be replayed
+    /// Record all input with its time in this file, so that the run can be replayed
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 }
 
 impl ServeArgs {
-    /// A flag that was given although it is for serving alone.
+    /// A flag of serving that was given; subcommands refuse it.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let Self { tcp, unix, ws, stdio, pool, no_token, token_file, record } = self;
         let flags = [
@@ -85,7 +85,7 @@ impl ServeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BusVerb {
-    /// Whether a file is right and everything in it is there; exit code 1 if not
+    /// Check that a file is valid and that everything it names exists; exit code 1 if not
     #[command(after_help = "Examples:
   switchyard bus check -c bus.toml
   switchyard bus check -c stdio-bus.json
@@ -97,7 +97,7 @@ Exit codes: 0 it is fine (warnings may be shown), 1 there are problems, 2 it can
         #[arg(long)]
         json: bool,
     },
-    /// Pools, workers, clients, sessions and counters of the bus that runs
+    /// Show pools, workers, clients, sessions and counters of the running bus
     #[command(after_help = "Examples:
   switchyard bus status
   switchyard bus status --json | jq '.pools[] | {name, state}'
@@ -106,18 +106,18 @@ Exit codes: 0 it is fine (warnings may be shown), 1 there are problems, 2 it can
         /// As JSON, with all counters and limits
         #[arg(long, conflicts_with = "prometheus")]
         json: bool,
-        /// As Prometheus reads it
+        /// In the Prometheus text format
         #[arg(long)]
         prometheus: bool,
     },
-    /// Make the bus that runs read its file again; what did not change is not touched
+    /// Make the running bus reload its file; what did not change is not touched
     Reload,
-    /// Let the requests of a pool end, take no more, stop its workers
+    /// Take no more requests for a pool, let those that run end, then stop its workers
     Drain {
         /// Name of the pool
         pool: String,
     },
-    /// Serve again: a pool that was drained, or that failed and need not wait any longer
+    /// Restart a drained pool, or a failed one without waiting for its next try
     Recover {
         /// Name of the pool
         pool: String,

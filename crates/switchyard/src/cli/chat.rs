@@ -11,8 +11,8 @@ use crate::cli::session::{AgentArgs, LimitArgs, PermissionMode, WishArgs};
     after_help = "Type a prompt; / lists commands, @ completes files, /help shows the keys. Esc stops a turn,
 Ctrl-D leaves, and the session stays.
 
-A daemon that runs is used; a turn goes on there when you leave. Without one the sessions run
-in this process, and what still runs is stopped when you leave.
+If a daemon runs it is used, and a turn goes on there when you leave. Without one the sessions
+run in this process, and a turn that still runs is stopped when you leave.
 
 Where stdin or stdout is no terminal, every line is a prompt and the answers are text.
 
@@ -22,7 +22,7 @@ Examples:
   switchyard chat --continue               the last session of this directory
   switchyard chat -s last                  any session, also one that runs
   switchyard chat --pick                   choose a session
-  switchyard chat -- opencode acp          any ACP command
+  switchyard chat -- opencode acp          a custom agent: any ACP command
   echo \"say hello\" | switchyard chat demo
 
 Exit codes without a terminal are those of `switchyard run`"
@@ -32,17 +32,17 @@ pub(crate) struct ChatArgs {
     /// Name of the agent
     #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
-    /// The agent's own command line
+    /// Command line of a custom ACP agent
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "name")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Go to a session: its id, the beginning of one, or `last`
+    /// Open a session: its id, the beginning of one, or `last`
     #[arg(short, long, value_name = "SESSION", conflicts_with_all = ["name", "command", "resume", "pick"])]
     pub(crate) session: Option<String>,
-    /// Go on with the session that was used last in this directory
+    /// Continue the most recently used session of this directory
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["name", "command", "pick"])]
     pub(crate) resume: bool,
     /// Choose a session from a list
@@ -53,13 +53,13 @@ pub(crate) struct ChatArgs {
     /// Instructions that the agent gets before the first prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
-    /// What to do with questions that no rule answers
+    /// Permission mode: what happens to approval requests that no rule decides
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permissions: Option<PermissionMode>,
-    /// Plain lines also at a terminal
+    /// Plain lines of text instead of the full screen
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Run the session here even if a daemon runs
+    /// Run the session in this process even if a daemon runs
     #[arg(long)]
     pub(crate) no_daemon: bool,
 }

@@ -1,4 +1,4 @@
-//! The command lines around the daemon: itself, its tokens, its sessions.
+//! The command lines of `switchyard daemon`, `switchyard token` and `switchyard attach`.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use crate::time::parse_duration;
 pub(crate) enum DaemonVerb {
     /// Start `switchyard serve` in the background
     Start(ServeArgs),
-    /// End the daemon; turns may finish first
+    /// Stop the daemon; running turns may finish first
     Stop {
-        /// Do not wait for turns
+        /// Do not wait for running turns
         #[arg(long)]
         now: bool,
     },
-    /// Whether a daemon runs, where, and how it is; exit code 4 if none does
+    /// Show whether a daemon runs, its addresses and its health; exit code 4 if none does
     Status {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// What the daemon in the background wrote about itself
+    /// Print the log of the background daemon
     Log {
-        /// Go on as it grows
+        /// Keep printing as the log grows
         #[arg(short, long)]
         follow: bool,
         /// How many lines from the end
@@ -44,55 +44,55 @@ pub(crate) enum DaemonVerb {
   switchyard token show                                the admin's, for scripts of your own
   switchyard token add phone --role operator --expires 30d
   switchyard token add wall --role observer
-  switchyard token revoke phone                        also ends what it has open
+  switchyard token revoke phone                        also closes its connections
   switchyard token login                               a link for the browser")]
 pub(crate) enum TokenVerb {
     /// Print the admin's token
     Show,
-    /// Make a token; it is printed this once
+    /// Create a token; it is printed only this once
     Add(NewTokenArgs),
-    /// All tokens, without their secrets
+    /// List all tokens, without their secrets
     List {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// End a token, and every connection that it opened
+    /// Revoke a token, and close every connection that it opened
     Revoke {
-        /// As `switchyard token list` shows it
+        /// Name of the token, as `switchyard token list` shows it
         name: String,
     },
     /// Give a token a new secret
     Rotate {
-        /// `admin`, or the name of another one
+        /// `admin`, or the name of another token
         name: String,
     },
-    /// A link that logs one browser in, once
+    /// Print a link that logs one browser in, once
     Login,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NewTokenArgs {
-    /// What to call it; decisions in the log name it
+    /// Name of the token; the log names it with each decision of its clients
     pub(crate) name: String,
-    /// What it may do
+    /// Role: what its clients may do
     #[arg(long, value_enum, default_value_t = RoleName::Operator)]
     pub(crate) role: RoleName,
-    /// For how long, e.g. 12h or 30d
+    /// How long it is valid, e.g. 12h or 30d; without it, until revoked
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) expires: Option<Duration>,
-    /// It sees only the sessions that it makes
+    /// Limit it to the sessions that were created with it
     #[arg(long)]
     pub(crate) own_sessions: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum RoleName {
-    /// Reads
+    /// May only read
     Observer,
-    /// Also creates sessions, prompts, cancels and answers
+    /// May also create sessions, prompt, cancel and answer
     Operator,
-    /// Also deletes, and makes tokens
+    /// May also delete, and create tokens
     Admin,
 }
 
@@ -102,10 +102,10 @@ Ctrl-C stops a running turn, and leaves when none runs; Ctrl-D leaves. The sessi
 pub(crate) struct AttachArgs {
     /// Session id, the beginning of one, or `last`
     pub(crate) session: String,
-    /// Only events after this number
+    /// Show only events after this sequence number
     #[arg(long, value_name = "SEQ")]
     pub(crate) after: Option<u64>,
-    /// Leave out what the agent thinks
+    /// Hide the agent's thinking
     #[arg(long)]
     pub(crate) hide_thinking: bool,
 }

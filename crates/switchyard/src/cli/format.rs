@@ -1,17 +1,17 @@
-//! How events can be shown.
+//! The output formats for a session's events.
 
 use clap::ValueEnum;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text for people
     Text,
-    /// One event a line
+    /// JSON, one log event a line
     Json,
-    /// One session envelope a line
+    /// JSON, one session envelope a line
     Envelopes,
-    /// One UI event a line
+    /// JSON, one UI event a line
     Ui,
-    /// The answer and nothing else
+    /// Only the agent's answer
     Quiet,
 }

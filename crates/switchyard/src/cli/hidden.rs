@@ -13,36 +13,36 @@ pub(crate) struct AdapterArgs {
     /// The CLI's executable
     #[arg(long)]
     pub(crate) program: PathBuf,
-    /// Which of the definition's forms to speak
+    /// Index of the form in the agent's definition
     #[arg(long)]
     pub(crate) form: usize,
-    /// What the CLI was found to have (repeatable)
+    /// Feature that was detected in the CLI (repeatable)
     #[arg(long = "feature")]
     pub(crate) features: Vec<String>,
     /// The CLI's version
     #[arg(long = "cli-version")]
     pub(crate) cli_version: Option<String>,
-    /// What may be done without asking
+    /// Permission mode that the CLI is held to
     #[arg(long, value_enum)]
     pub(crate) permissions: PermissionMode,
-    /// Where running workers are noted
+    /// Directory with the records of running workers
     #[arg(long)]
     pub(crate) records: Option<PathBuf>,
-    /// Where temporary files are put
+    /// Directory for temporary files
     #[arg(long)]
     pub(crate) scratch: Option<PathBuf>,
 }
 
-/// What whoever starts the built-in agent knows, and its environment does not say.
+/// Arguments of the built-in agent, for what its environment does not say.
 #[derive(Debug, Args)]
 pub(crate) struct NativeAgentArgs {
-    /// Where its journal is; in the usual place otherwise
+    /// Directory of its journal instead of the default one
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// A directory that no session touches; may be given several times
+    /// Directory that no session may touch (repeatable)
     #[arg(long = "forbid", value_name = "DIR")]
     pub(crate) forbidden: Vec<PathBuf>,
-    /// It has the environment of a daemon, and not that of whoever prompts it
+    /// Its environment is a daemon's, not that of the client that prompts it
     #[arg(long)]
     pub(crate) by_daemon: bool,
 }

@@ -36,10 +36,10 @@ pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
     #[arg(required_unless_present = "stdin", num_args = 1.., value_names = ["AGENT", "PROMPT"])]
     pub(crate) words: Vec<String>,
-    /// What other commands have; here it is a format.
+    /// Refused with a hint at `--format`: other commands have `--json`.
     #[arg(long, hide = true)]
     pub(crate) json: bool,
-    /// The agent's own command line
+    /// Command line of a custom ACP agent
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "session")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
@@ -48,19 +48,19 @@ pub(crate) struct RunArgs {
     pub(crate) permissions: PermissionArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Go on with an earlier session: its id, the beginning of one, or `last`
+    /// Continue an earlier session: its id, the beginning of one, or `last`
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Take prompts from stdin, one a line, and give them to one session one after the other
+    /// Read prompts from stdin, one a line, and run them one after the other in one session
     #[arg(long)]
     pub(crate) stdin: bool,
-    /// How to show what happens
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Send a file along: an image or sound as such, anything else as a link (repeatable)
+    /// Attach a file: an image or audio by content, anything else as a link (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
-    /// Cancel the turn after this long, e.g. 90s or 10m; without it a turn may take its time
+    /// Cancel a turn after this long, e.g. 90s or 10m; without it there is no limit
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
@@ -68,13 +68,13 @@ pub(crate) struct RunArgs {
     /// Instructions that the agent gets before the first prompt of a session
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     pub(crate) system_prompt: Option<String>,
-    /// Log in with this method of the agent first
+    /// Authenticate with this method of the agent first
     #[arg(long, value_name = "METHOD")]
     pub(crate) auth: Option<String>,
-    /// Leave out what the agent thinks
+    /// Hide the agent's thinking
     #[arg(long)]
     pub(crate) hide_thinking: bool,
-    /// Run the agent here even if a daemon runs
+    /// Run the agent in this process even if a daemon runs
     #[arg(long)]
     pub(crate) no_daemon: bool,
 }

@@ -9,53 +9,53 @@ use crate::cli::session::PermissionMode;
 
 #[derive(Debug, Args, Default)]
 #[command(
-    after_help = "Sessions live here: clients come and go, the session stays. Everything is also in
-[serve] of the configuration; the command line wins.
+    after_help = "Sessions live in the daemon: clients come and go, the session stays. Every option is
+also in [serve] of the configuration; the command line takes precedence.
 
 Examples:
-  switchyard serve                                    HTTP and the page on 127.0.0.1:7433
-  switchyard serve --open                             and the page in the browser
+  switchyard serve                                    HTTP and the web page on 127.0.0.1:7433
+  switchyard serve --open                             and open the page in the browser
   switchyard serve --tcp 127.0.0.1:7434               and ACP as lines over TCP
   switchyard serve --host 0.0.0.0:7433 --tls-cert c.pem --tls-key k.pem
   curl -H \"Authorization: Bearer $(switchyard token show)\" http://127.0.0.1:7433/v1/sessions
 
-SIGTERM lets turns finish (a second one does not), SIGHUP reads the configuration again"
+SIGTERM lets turns finish (a second one does not), SIGHUP reloads the configuration"
 )]
 pub(crate) struct ServeArgs {
-    /// Where to listen for HTTP [default: 127.0.0.1:7433]
+    /// Listen address for HTTP: the API and the web page [default: 127.0.0.1:7433]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) host: Option<SocketAddr>,
-    /// Also speak ACP as lines over TCP; clients show their token first (repeatable)
+    /// Also serve ACP over TCP, one message a line; clients send their token first (repeatable)
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) tcp: Vec<SocketAddr>,
-    /// Also speak ACP as lines on a unix socket, with processes of this user (repeatable)
+    /// Also serve ACP on a unix socket, one message a line, to processes of this user (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(crate) unix: Vec<PathBuf>,
-    /// Certificate chain, PEM; with it HTTP and TCP are TLS
+    /// TLS certificate chain, PEM; with it HTTP and TCP use TLS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Its key, PEM
+    /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// A web page's origin that may call, e.g. `https://design.example` (repeatable)
+    /// Origin whose web pages may call the API, e.g. `https://design.example` (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
-    /// A further name under which the daemon is reached and browsers may log in (repeatable)
+    /// Further host name by which the daemon is reached and browsers may log in (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// Listen beyond this machine without TLS
+    /// Allow listen addresses beyond this machine without TLS
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// The agent of clients that name none
+    /// Default agent, for clients that name none
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
-    /// What runs under `/api` may do when their client does not say it [default: auto]
+    /// Permission mode of runs under `/api` whose client names none [default: auto]
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) open_design_permissions: Option<PermissionMode>,
-    /// Open the page in the browser, logged in
+    /// Open the web page in the browser, logged in
     #[arg(long)]
     pub(crate) open: bool,
-    /// Leave the terminal that it was started from
+    /// Detach from the terminal that it was started from
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 }

@@ -1,5 +1,5 @@
-//! What the command line says of a session: where it works, what its agent may do and use, and
-//! what it is set to.
+//! The options that describe a session: its directories, permissions and limits, and the agent's
+//! model, mode and other options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::time::parse_duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// Name of the agent, instead of the first word
+    /// Name of the agent, instead of as the first word
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
-    /// Directory to work in
+    /// Working directory of the session
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// A further directory that the agent may use (repeatable)
@@ -32,7 +32,7 @@ pub(crate) struct WishArgs {
     /// Reasoning effort, as the agent names it
     #[arg(long)]
     effort: Option<String>,
-    /// Mode of the agent, as the agent names it
+    /// Session mode of the agent, as the agent names it
     #[arg(long)]
     mode: Option<String>,
     /// Another option of the agent's own, e.g. tools=off (repeatable)
@@ -41,7 +41,7 @@ pub(crate) struct WishArgs {
 }
 
 impl WishArgs {
-    /// Of an option that is named twice, what was said last.
+    /// The initial options of the session; of one that is given twice the last value counts.
     pub(crate) fn wishes(&self) -> Wishes {
         Wishes {
             model: self.model.clone(),
@@ -61,19 +61,19 @@ fn parse_option(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
-    /// Allow everything the agent asks for, once at a time
+    /// Approve every request of the agent, each only once
     #[arg(long, conflicts_with_all = ["deny_all", "permissions"])]
     approve_all: bool,
-    /// Allow what only reads; ask for the rest
+    /// Approve what only reads; ask for the rest
     #[arg(long, conflicts_with_all = ["approve_all", "deny_all"])]
     pub(crate) approve_reads: bool,
     /// Deny everything the agent asks for
     #[arg(long)]
     deny_all: bool,
-    /// What to do with questions that no rule answers
+    /// Permission mode: what happens to approval requests that no rule decides
     #[arg(long, value_enum, value_name = "MODE", conflicts_with = "deny_all")]
     permissions: Option<PermissionMode>,
-    /// A file with rules that answer questions
+    /// File with permission rules, which decide approval requests
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
 }
@@ -104,11 +104,11 @@ impl From<PermissionMode> for Mode {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum PermissionMode {
-    /// Ask; reject when nobody is there
+    /// Ask a person; reject when nobody is there
     Ask,
     /// Allow reads and edits inside the working directories, ask for the rest
     AcceptEdits,
-    /// Allow everything, once at a time
+    /// Allow everything, each request only once
     Auto,
     /// Allow reads, deny the rest
     ReadOnly,

@@ -17,21 +17,21 @@ pub(crate) enum SessionsVerb {
         /// Only sessions of this directory
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
-        /// How many to show
+        /// How many sessions to list
         #[arg(long, default_value_t = 20)]
         limit: usize,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what a session is and what was said in it
+    /// Show a session and its conversation
     Show {
         /// Session id, the beginning of one, or `last`
         session: String,
         /// As JSON, without the conversation
         #[arg(long)]
         json: bool,
-        /// Also what a reader rarely needs
+        /// Also show thinking and other details
         #[arg(long)]
         all: bool,
     },
@@ -39,32 +39,32 @@ pub(crate) enum SessionsVerb {
     Watch {
         /// Session id, the beginning of one, or `last`
         session: String,
-        /// Only events after this number
+        /// Show only events after this sequence number
         #[arg(long, default_value_t = 0, value_name = "SEQ")]
         after: u64,
-        /// How to show the events
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// Write out a session's whole log
+    /// Export a session's whole log
     Export {
         /// Session id, the beginning of one, or `last`
         session: String,
-        /// How to write the events
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Json)]
         format: Format,
         /// File to write instead of stdout
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Who allowed what, when and by which rule, in all sessions
+    /// List permission decisions of all sessions: who allowed what, when and by which rule
     Audit(AuditArgs),
     /// Delete sessions for good
     Delete {
         /// Session ids, beginnings of ids, or `last`
         #[arg(required = true)]
         sessions: Vec<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
@@ -76,7 +76,7 @@ pub(crate) enum SessionsVerb {
         /// Keep so many of the most recent ones in any case
         #[arg(long, default_value_t = 0)]
         keep: usize,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
@@ -95,13 +95,13 @@ pub(crate) struct AuditArgs {
     /// Only this session: its id, the beginning of one, or `last`
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// Not before this
+    /// Only decisions from this time on
     #[arg(long, value_name = "T", value_parser = parse_time)]
     pub(crate) since: Option<wire::Millis>,
-    /// Before this
+    /// Only decisions before this time
     #[arg(long, value_name = "T", value_parser = parse_time)]
     pub(crate) until: Option<wire::Millis>,
-    /// How to show the decisions
+    /// Output format
     #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
     pub(crate) format: AuditFormat,
     /// File to write instead of stdout
@@ -111,10 +111,10 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuditFormat {
-    /// For people
+    /// Text for people
     Text,
-    /// One decision a line
+    /// JSON, one decision a line
     Json,
-    /// For spreadsheets
+    /// CSV, for spreadsheets
     Csv,
 }

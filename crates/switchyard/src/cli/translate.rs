@@ -11,10 +11,10 @@ Examples:
 
 Exit codes: 0 ok, 1 the CLI reported an error, 2 usage")]
 pub(crate) struct TranslateArgs {
-    /// What the CLI speaks: acp, claude-stream-json, codex-exec, gemini-stream-json, …
+    /// Output format of the CLI: acp, claude-stream-json, codex-exec, gemini-stream-json, …
     #[arg(long)]
     pub(crate) dialect: String,
-    /// What to turn it into
+    /// Event format to translate it into
     #[arg(long, value_enum)]
     pub(crate) to: Vocabulary,
 }
@@ -23,12 +23,12 @@ pub(crate) struct TranslateArgs {
 pub(crate) enum Vocabulary {
     /// ACP messages, one a line
     Acp,
-    /// UI events, one a line
+    /// JSON, one UI event a line
     Ui,
-    /// Session envelopes, one a line
+    /// JSON, one session envelope a line
     Envelopes,
-    /// For people
+    /// Text for people
     Text,
-    /// Events of the log, one a line
+    /// JSON, one log event a line
     Json,
 }
