@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
-# As cargo has it.
+# Cargo's target directory.
 TARGET := "$${CARGO_TARGET_DIR:-target}"
 DENY_VERSION := 0.20.2
 
@@ -13,7 +13,7 @@ LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=scripts/linting-rustc
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
 
-# A page that is too large is no page: what a recipe made that then failed is removed.
+# Removes what a failed recipe has made: a page that is too large, for one, must not stay.
 .DELETE_ON_ERROR:
 
 .PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead built-tests fmt fmt-check deny fuzz bench clean tools
@@ -27,14 +27,15 @@ run: ## The page and the daemon, opened in the browser; Ctrl-C ends it
 	@echo 'opens the page; if no browser comes up, open the link that is printed · Ctrl-C ends the daemon'
 	$(TARGET)/debug/switchyard serve --open
 
-# While the page is made, which is in the binary, all that the binary has in common with this.
+# Builds, while the page is made, all that the binary, which contains the page, has in common with
+# the demo agent.
 run-ahead:
 	$(RUN) -p switchyard -p agent --bin demo-agent
 
 build: web ## The release binary, target/release/switchyard, with the page in it
 	$(CARGO) build --release --locked -p switchyard
 
-# What the page is made of; whatever changes here has it made anew.
+# The sources of the page; a change in any of them has it made anew.
 PAGE_SOURCES = $(shell find web/src web/public web/scripts -type f 2>/dev/null) \
 	web/index.html web/package.json web/vite.config.ts web/tsconfig.json
 
@@ -73,8 +74,8 @@ built-tests: fmt-check web lint-ahead
 	@warnings=$$($(TESTS) --no-run --quiet 2>&1 | grep -v Executable) || exit 0; \
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
 
-# While the page is made: what the tests have in common with these. The page's own tests are written
-# as logs, and ask `changes` what the daemon tells of them.
+# Builds, while the page is made, what the tests have in common with these examples. The page's own
+# tests are written as logs, and ask `changes` what the daemon tells of them.
 lint-ahead: tools
 	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage --example changes
 
@@ -99,7 +100,7 @@ test-live: ## Real agents through the release binary, offline; installs them int
 # what earlier runs found. Without a sanitizer: there is no `unsafe` in what is fuzzed.
 FUZZ ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS ?= 60
-# As long as the longest recording that is a seed.
+# The longest input: as long as the longest recording that is a seed.
 FUZZ_MAX_BYTES := 32768
 
 fuzz: ## Look for inputs that break parsers and dialects; FUZZ=pi_rpc FUZZ_SECONDS=600 for one target

@@ -16,7 +16,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const images = resolve(dirname(fileURLToPath(import.meta.url)), "../docs/images");
 const binary = resolve(process.argv[2] ?? "target/debug/switchyard");
 const dir = mkdtempSync(join(tmpdir(), "pictures-"));
-// Where the agents of the pictures work: a name that is short to look at.
+// The directory where the agents of the pictures work, with a name that is short to look at.
 const work = join(tmpdir(), "hello");
 mkdirSync(work);
 const env = { ...process.env, HOME: dir, SWITCHYARD_HOME: join(dir, "home"), LC_ALL: "C.UTF-8" };
@@ -31,7 +31,7 @@ async function ready(program, args, sign) {
   throw new Error(`${program} has ended`);
 }
 
-/** Asks until there is an answer that is not false. */
+/** Polls until `look` returns something that is not false. */
 async function until(what, look) {
   for (let n = 0; n < 200; n++) {
     const found = await look();
@@ -179,7 +179,7 @@ try {
   await chromium.close();
 } finally {
   for (const { child } of started) child.kill();
-  // The second time means at once: a turn waits for a person who does not come.
+  // A second signal ends the daemon at once: a turn waits for a person who does not come.
   await sleep(500);
   for (const { child } of started) child.kill();
   await Promise.all(started.map(({ ended }) => ended));

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
-/// What a name stands for.
+/// The agent that a name stands for.
 #[derive(Debug)]
 pub(crate) enum Agent {
     Inside(Inside),
@@ -26,7 +26,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Whether a session could begin, as far as that can be known without asking anybody.
+    /// Checks that a session could begin, as far as that can be known without asking an endpoint.
     pub(crate) fn check(&self, config: &Config) -> Result<(), Failure> {
         match self {
             Self::Inside(Inside::Native) => native::check(config),
@@ -35,9 +35,9 @@ impl Agent {
     }
 }
 
-/// The agent that is called so.
+/// Looks an agent up by its name.
 pub(crate) fn find(name: &str, config: &Config) -> Result<Agent, Failure> {
-    // Nobody else can have their names, and reading all definitions takes a while.
+    // No definition can have their names, and reading all definitions takes a while.
     if let Some(inside) = Inside::named(name) {
         return Ok(Agent::Inside(inside));
     }
@@ -48,7 +48,7 @@ pub(crate) fn find(name: &str, config: &Config) -> Result<Agent, Failure> {
     }
 }
 
-/// With what this binary starts an agent that is inside of it.
+/// The arguments with which this binary starts an agent that is inside of it.
 pub(crate) fn args_inside(agent: Inside, config: &Config) -> Result<Vec<OsString>, Failure> {
     match agent {
         Inside::Native => Ok(native::args(config)),
@@ -56,7 +56,7 @@ pub(crate) fn args_inside(agent: Inside, config: &Config) -> Result<Vec<OsString
     }
 }
 
-/// What there is to say about an agent inside this binary. The built-in one asks its endpoints;
+/// The detection result for an agent inside this binary. The built-in one asks its endpoints;
 /// `by_daemon` says whose environment it has.
 pub(crate) async fn found_inside(agent: Inside, config: &Config, by_daemon: bool) -> Found {
     match agent {
@@ -65,7 +65,7 @@ pub(crate) async fn found_inside(agent: Inside, config: &Config, by_daemon: bool
     }
 }
 
-/// Every agent that a definition tells how to start.
+/// Every agent that has a definition: shipped, in the configuration, or in a file of its own.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let file = || format!("cannot use {}", config.home.config.display());
     let twice =
@@ -114,16 +114,16 @@ fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failu
     Ok(definitions)
 }
 
-/// The agent whose name is almost this.
+/// The agent whose name is most like `name`, if one is like it at all.
 pub(crate) fn nearest<'a>(name: &str, catalogue: &'a Catalogue) -> Option<&'a str> {
-    /// `cluade` is 0.83 like `claude`; what is less alike is another word.
+    /// The least likeness: `cluade` is 0.83 like `claude`; what is less alike is another word.
     const ALIKE: f64 = 0.7;
     let like = |one: &str| strsim::normalized_damerau_levenshtein(name, one);
     let nearest = catalogue.names().max_by(|one, other| like(one).total_cmp(&like(other)));
     nearest.filter(|one| like(one) >= ALIKE)
 }
 
-/// There is no agent of this name; perhaps another one was meant.
+/// The failure for an unknown agent name, with a similar one as a hint.
 fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
     let failure = Failure::new(NOT_FOUND, format!("there is no agent `{name}`"));
     match nearest(name, catalogue) {
@@ -137,7 +137,7 @@ fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
     }
 }
 
-/// How to look for agents. Where nothing can be written, nothing is kept.
+/// The options of detection. Where the cache cannot be written, results are not kept.
 pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");
     launch.cgroups = config.file.workers.cgroups;
@@ -156,7 +156,7 @@ pub(crate) fn options(config: &Config) -> Options {
     }
 }
 
-/// Finds an agent that can be started, and how; nothing more is asked of it.
+/// Detects whether an agent can be started, and how; nothing more is asked of it.
 pub(crate) async fn ready(
     config: &Config,
     definition: &Definition,
@@ -175,7 +175,7 @@ pub(crate) async fn ready(
 }
 
 fn not_ready(found: &Found) -> Failure {
-    // What only might be wrong is not why.
+    // A mere suspicion is not the reason.
     let is_fatal = |diagnosis: &&Diagnosis| {
         !matches!(diagnosis.reason, Reason::UntestedVersion | Reason::VersionProbeFailed)
     };

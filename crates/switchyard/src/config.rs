@@ -1,4 +1,4 @@
-//! `switchyard.toml`: limits, waits, permissions and agents of one's own.
+//! `switchyard.toml`: limits, waits, permissions and custom agents.
 //!
 //! Read once, checked as a whole; an unknown member is an error, because a setting that is
 //! silently ignored is worse than none. Nothing is read from the directory that an agent
@@ -28,16 +28,16 @@ use crate::logging::LogTable;
 use crate::time::parse_duration;
 use crate::traces::TracesTable;
 
-/// No conversation fits into less.
+/// The least limit of a line: no conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) home: Home,
     pub(crate) file: File,
-    /// Who is told what happens in sessions.
+    /// The observers of what happens in sessions: metrics and traces.
     pub(crate) observers: Observers,
-    /// The file as it was written; none if there is none.
+    /// The file's tables as they were written; none if there is no file.
     pub(crate) written: Option<toml::Table>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct File {
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) native: agent::native::config::Config,
     pub(crate) agents: BTreeMap<String, Own>,
-    /// The shape that editors share.
+    /// Custom agents in the form that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
 }
 
@@ -173,14 +173,14 @@ impl From<Wait> for String {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Permissions {
-    /// The one that the file names.
+    /// The mode that the file names.
     pub(crate) mode: Option<Mode>,
     /// A rules file, relative to the configuration.
     pub(crate) rules: Option<PathBuf>,
 }
 
 impl Permissions {
-    /// The one that holds.
+    /// The mode in effect.
     pub(crate) fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
     }
@@ -198,8 +198,8 @@ impl Default for Workers {
     }
 }
 
-/// Reads the configuration once more. A pipe was read already: nothing in it is not what it
-/// said, and nobody may come to write to it.
+/// Reads the configuration once more. A pipe is refused: its content has been read already, and
+/// opening it again could wait for a writer for ever.
 pub(crate) fn load_again(config: &Config) -> Result<Config> {
     use std::os::unix::fs::FileTypeExt as _;
     let path = &config.home.config;
@@ -214,7 +214,7 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
     load_at(path, path.is_none())
 }
 
-/// What holds where no file says anything.
+/// The configuration without a file.
 pub(crate) fn defaults(path: Option<&Path>) -> Result<Config> {
     let (home, file) = (home_with(path)?, File::default());
     Ok(Config { home, file, observers: Observers::default(), written: None })
@@ -223,7 +223,7 @@ pub(crate) fn defaults(path: Option<&Path>) -> Result<Config> {
 fn home_with(path: Option<&Path>) -> Result<Home> {
     let mut home = Home::find()?;
     if let Some(path) = path {
-        // Agents read it again, where they work: a file of that name there is another one.
+        // Absolute, because agents read it again from the directories where they work.
         home.config = std::path::absolute(path)?;
     }
     Ok(home)
@@ -231,7 +231,7 @@ fn home_with(path: Option<&Path>) -> Result<Home> {
 
 fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let home = home_with(path)?;
-    // One that is still to be made is noted by whoever makes it.
+    // A home that does not exist yet is noted by the code that makes it.
     home.note();
     let (file, written): (File, _) = match std::fs::read_to_string(&home.config) {
         Ok(text) => {
@@ -254,8 +254,8 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
 }
 
 impl Config {
-    /// How agents of ours are told of the file. It has to be there for them if it is here: what
-    /// holds them in may stand in it.
+    /// The arguments that name the file to agents of ours. They fail without it if it is there now:
+    /// the settings of their sandbox may be in it.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         match &self.written {
             Some(_) => vec!["--config".into(), self.home.config.clone().into()],
@@ -286,12 +286,13 @@ impl Config {
         }
     }
 
-    /// Of sessions that say nothing else. The rules are the yard's, which follows their file.
+    /// The policy of sessions that name no other. Its rules are those of the session context, which
+    /// follows their file.
     pub(crate) fn policy(&self) -> Policy {
         Policy { mode: self.file.permissions.mode(), ..Policy::default() }
     }
 
-    /// How readers of the daemon's events are waited for.
+    /// How long the daemon waits for slow readers of its events.
     pub(crate) fn pace(&self) -> Pace {
         let waits = &self.file.waits;
         Pace {
@@ -310,7 +311,7 @@ impl Config {
         store::Options { durability, max_session_bytes }
     }
 
-    /// The variables that agents of one's own are given; some of them are keys.
+    /// The environment variables of custom agents; some of them are keys.
     pub(crate) fn secret_variables(&self) -> Vec<(String, String)> {
         let all = self.file.agents.values().chain(self.file.agent_servers.values());
         all.flat_map(|own| own.env.clone()).collect()

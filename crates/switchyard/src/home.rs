@@ -1,4 +1,4 @@
-//! Where Switchyard keeps its things, and that nobody else touches them.
+//! The directories with Switchyard's own files, which no session may touch.
 //!
 //! `SWITCHYARD_HOME` holds everything if it is set; otherwise the XDG directories do. A home
 //! that is elsewhere is noted in `~/.local/state/switchyard`, so that sessions of every other home
@@ -24,9 +24,9 @@ const SHARED: &str = "shared";
 pub(crate) struct Home {
     /// The configuration file, which need not exist.
     pub(crate) config: PathBuf,
-    /// The log.
+    /// The log, and other files that are kept.
     pub(crate) state: PathBuf,
-    /// Notes about running workers, and control sockets.
+    /// Records of running workers, and control sockets.
     pub(crate) run: PathBuf,
 }
 
@@ -42,14 +42,14 @@ impl Home {
         }
     }
 
-    /// The home that is used when nobody names another.
+    /// The home that is used without `SWITCHYARD_HOME`.
     fn usual() -> Result<Option<Self>> {
         let Some(user) = absolute("HOME")? else { return Ok(None) };
         let state = absolute("XDG_STATE_HOME")?;
         Ok(Some(Self::in_xdg(&user, state, absolute("XDG_CONFIG_HOME")?)))
     }
 
-    /// The same where no variable moves it: what homes that are elsewhere are noted in.
+    /// The same without the XDG variables: the home in which all others are noted.
     fn plain() -> Option<Self> {
         Some(Self::in_xdg(&absolute("HOME").ok().flatten()?, None, None))
     }
@@ -64,8 +64,8 @@ impl Home {
         Self { config: state.join("switchyard.toml"), run: state.join("run"), state }
     }
 
-    /// What no session touches: this home, the user's other ones, and the configuration,
-    /// wherever it is.
+    /// The paths that no session may touch: this home, the user's other ones, and the
+    /// configuration, wherever it is.
     pub(crate) fn forbidden(&self) -> Forbidden {
         let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
         let mut noted_in = Vec::new();
@@ -80,27 +80,27 @@ impl Home {
         forbid(all, noted_in)
     }
 
-    /// Where the projects of clients are that have no directories of their own.
+    /// The projects of clients that have no directories of their own.
     pub(crate) fn projects(&self) -> PathBuf {
         self.state.join(PROJECTS)
     }
 
-    /// Where notes about running workers are.
+    /// The records of running workers.
     pub(crate) fn workers(&self) -> PathBuf {
         self.run.join("workers")
     }
 
-    /// Where temporary files of adapters and probes are.
+    /// The temporary files of adapters and probes.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.run.join("scratch")
     }
 
-    /// Where workers are started that several sessions use.
+    /// The working directory of workers that several sessions share.
     pub(crate) fn shared(&self) -> PathBuf {
         self.state.join(SHARED)
     }
 
-    /// Notes this home for the user's others.
+    /// Notes this home in the default one, for the user's other homes.
     pub(crate) fn note(&self) {
         let Some(plain) = Self::plain() else { return };
         let usual = Self::usual().ok().flatten();
@@ -135,7 +135,7 @@ pub(crate) fn of_user() -> Option<PathBuf> {
 fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(notes)?;
     for entry in notes.read_dir()?.flatten() {
-        // Of a home that is gone.
+        // The note of a home that is gone.
         if !entry.path().exists() {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -154,7 +154,7 @@ fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
     }
 }
 
-/// Closes these to sessions, but for where agents work in them.
+/// Makes directories off limits to sessions, except the subdirectories in which agents work.
 pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbidden {
     Forbidden::named(Named {
         directories,

@@ -1,4 +1,4 @@
-//! What Switchyard says about itself: one line an event, to stderr or to a file.
+//! Switchyard's own log: one line an event, to stderr or to a file.
 //!
 //! In: events of `tracing`. Out: text for people, or JSON lines. Before anything is
 //! written, secrets are taken out of every value, control characters are shown as escapes,
@@ -35,14 +35,14 @@ use writer::{Sink, Writer};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LogTable {
-    /// Instead of stderr.
+    /// A file to write instead of stderr.
     pub(crate) file: Option<PathBuf>,
     pub(crate) format: Format,
     /// `info`, or by target: `warn,sessions=debug`.
     pub(crate) level: Option<String>,
-    /// A file is put aside when it has grown to this.
+    /// The size at which a file is rotated.
     pub(crate) max_bytes: Option<u64>,
-    /// How many that were put aside are kept.
+    /// How many rotated files are kept.
     pub(crate) keep: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Format {
 }
 
 impl LogTable {
-    /// When a file is put aside, and how many are kept.
+    /// When files are rotated, and how many are kept.
     pub(crate) fn rotation(&self) -> Rotation {
         Rotation::new(self.max_bytes, self.keep)
     }
@@ -75,7 +75,7 @@ impl Format {
 pub(crate) struct Logging {
     shared: Arc<Shared>,
     filter: reload::Handle<Targets, Registry>,
-    /// What the command line or the environment asks for; wins over the configuration.
+    /// The filter of the command line or the environment; wins over the configuration.
     asked: Option<Targets>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Logging {
 struct Shared {
     secrets: Secrets,
     way_out: RwLock<WayOut>,
-    /// By writers that are no longer in use.
+    /// Lines dropped by writers that are no longer in use.
     n_dropped_before: AtomicU64,
 }
 
@@ -93,7 +93,7 @@ struct WayOut {
     writer: Arc<Writer>,
 }
 
-/// Errors on stderr, or what `-v` and `SWITCHYARD_LOG` ask for.
+/// Starts logging to stderr: errors, or what `-v` and `SWITCHYARD_LOG` ask for.
 pub(crate) fn start(n_verbose: u8) -> Logging {
     let asked = asked(n_verbose, std::env::var("SWITCHYARD_LOG").ok());
     let errors = Targets::new().with_default(tracing::Level::ERROR);
@@ -109,7 +109,7 @@ pub(crate) fn start(n_verbose: u8) -> Logging {
     });
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
     let lines = Lines(shared.clone()).with_filter(filter);
-    // A second one in the same process, in tests, is not heard.
+    // A second one in the same process, in tests, has no effect.
     let _ = tracing_subscriber::registry().with(lines).try_init();
     Logging { shared, filter: handle, asked }
 }
@@ -127,8 +127,8 @@ fn asked(n_verbose: u8, variable: Option<String>) -> Option<Targets> {
     }
 }
 
-/// Everything of ours from `level` on. A library that tells each step at `info` speaks only of
-/// trouble, unless somebody asked for more than that.
+/// The filter for all of our own events from `level` on. Of a library that logs each step at `info`
+/// only warnings are logged, unless somebody asked for more than that.
 fn quiet_libraries(level: tracing::Level) -> Targets {
     let targets = Targets::new().with_default(level);
     match level <= tracing::Level::INFO {
@@ -138,17 +138,17 @@ fn quiet_libraries(level: tracing::Level) -> Targets {
 }
 
 impl Logging {
-    /// What is not to be shown; whoever learns a secret registers it here.
+    /// The secrets that are redacted; whoever learns a secret registers it here.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.shared.secrets
     }
 
-    /// A command's log goes to a file, at once and in order.
+    /// Sends a command's log to a file.
     pub(crate) fn to_file(&self, path: PathBuf) -> Result<()> {
         self.daemon(&LogTable { file: Some(path), ..LogTable::default() })
     }
 
-    /// A daemon's log, as configured; also when the configuration was read again.
+    /// Sends a daemon's log where it is configured to go; also after a reload.
     pub(crate) fn daemon(&self, table: &LogTable) -> Result<()> {
         let filter = match &table.level {
             Some(level) => level
@@ -171,7 +171,7 @@ impl Logging {
             let mut current = self.shared.way_out.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, way_out)
         };
-        // What waits there is written before it goes.
+        // The lines that wait in the old writer are written before it goes.
         before.writer.flush(FLUSH_WITHIN);
         self.shared.n_dropped_before.fetch_add(before.writer.n_dropped(), Ordering::Relaxed);
         let filter = self.asked.clone().unwrap_or(filter);
@@ -192,7 +192,7 @@ impl Logging {
         self.shared.n_dropped_before.load(Ordering::Relaxed) + self.writer().n_dropped()
     }
 
-    /// Writes what waits; called at the end of the process.
+    /// Writes the lines that wait; called at the end of the process.
     pub(crate) fn flush(&self) {
         self.writer().flush(FLUSH_WITHIN);
     }
@@ -201,7 +201,7 @@ impl Logging {
 /// A disk that hangs must not keep the process from ending.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
-/// Turns events into lines.
+/// The layer that turns events into lines.
 struct Lines(Arc<Shared>);
 
 impl<S: Subscriber> Layer<S> for Lines {

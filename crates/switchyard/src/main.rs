@@ -1,5 +1,5 @@
 //! The `switchyard` command: reads the command line and configuration, calls the crates
-//! that know how, and shows the result. Knows words for people, and nothing else.
+//! that do the work, and shows the result. Only what people type and read is made here.
 
 mod agents;
 mod cli;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
     hide_environment();
     ::bus::give_large_memory_back();
-    // Also before any thread: what was meant for this process alone leaves the environment.
+    // Also before any thread: takes inherited sockets, and their variables out of the environment.
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
@@ -77,10 +77,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Agents and their commands have our user: they must not read keys from our environment.
+/// Makes this process undumpable: agents and their commands run as the same user, and must not
+/// read keys from its environment.
 fn hide_environment() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // Where it cannot be done nothing is worse than it was, and nobody listens to a log yet.
+    // A failure leaves things as they were, and logging has not started yet.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
@@ -108,7 +109,7 @@ async fn dispatch(
             logging.to_file(path)?;
             None
         }
-        // The screen is taken.
+        // The chat has the whole screen, so its log goes to a file.
         (Verb::Chat(args), None) if chat::is_full_screen(args) => {
             make_private_dir(&config.home.state)?;
             logging.to_file(config.home.state.join("chat.log"))?;
@@ -133,8 +134,8 @@ async fn dispatch(
     ended
 }
 
-/// What can be done although the configuration cannot be used: those who look after a daemon need
-/// no more than where it is, and may have to before they mend the file.
+/// The fallback for commands that work without a usable configuration: managing a daemon needs no
+/// more than its address, and may be necessary before the file can be mended.
 async fn without_file(
     verb: &Verb,
     named: Option<&std::path::Path>,

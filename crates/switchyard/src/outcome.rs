@@ -17,13 +17,13 @@ pub(crate) const DENIED: u8 = 5;
 pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const TERMINATED: u8 = 143;
 
-/// What a command ends with by what went wrong; with [`ERROR`] where no row says it.
+/// The exit code by the category of a fault; [`ERROR`] for all others.
 const BY_CATEGORY: [(Category, u8); 3] = [
     (Category::BadInput, USAGE),
     (Category::Timeout, TIMEOUT),
     (Category::AgentNotFound, NOT_FOUND),
 ];
-/// The same by how a daemon refuses, where that is about no agent.
+/// The exit code by the HTTP status of a daemon's refusal, where its category is not listed above.
 const BY_STATUS: [(u16, u8); 4] = [(400, USAGE), (403, DENIED), (404, NOT_FOUND), (422, USAGE)];
 
 const NO_SPACE: &str =
@@ -34,7 +34,7 @@ const ELSEWHERE: &str = "if that is the daemon, leave out --no-daemon and what t
                          would allow (--approve-all, --deny-all, --permissions, --policy); \
                          else wait until it has ended";
 
-/// What went wrong, for a person: one line, and a hint if there is something to do.
+/// A command's error, for a person: one line, and a hint if there is something to do.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
     #[serde(skip)]
@@ -42,7 +42,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(rename = "remedy")]
     pub(crate) hint: Option<String>,
-    /// Whoever read our output has gone, as `| head` does when it has seen enough.
+    /// The reader of our stdout has closed it, as `| head` does when it has seen enough.
     #[serde(skip)]
     pub(crate) is_reader_gone: bool,
 }
@@ -69,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// Something of Switchyard's own cannot be written: what to do about it.
+    /// Adds the hint for a file of Switchyard's own that cannot be written.
     pub(crate) fn hint_at_home(self, why: ErrorKind) -> Self {
         match why {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => self.hint(NO_SPACE),
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// The same for clients.
+    /// The failure as a fault, for clients.
     pub(crate) fn fault(&self) -> Fault {
         let category = BY_CATEGORY.iter().find(|(_, code)| *code == self.code);
         let category = category.map_or(Category::BadInput, |(category, _)| *category);
@@ -92,18 +92,19 @@ impl Failure {
         }
     }
 
-    /// Stdout cannot be written to.
+    /// The failure of a write to stdout.
     pub(crate) fn of_stdout(error: &std::io::Error) -> Self {
         let is_reader_gone = error.kind() == ErrorKind::BrokenPipe;
         Self { is_reader_gone, ..Self::new(ERROR, format!("cannot write to stdout: {error}")) }
     }
 
-    /// The same where what was to be said is of use to nobody else, or is not what the command is for.
+    /// Counts a closed stdout as an error, too: for output that is lost with its reader, such as a
+    /// token, or that is not what the command is for.
     pub(crate) fn even_if_reader_gone(self) -> Self {
         Self { is_reader_gone: false, ..self }
     }
 
-    /// A turn was stopped at a limit.
+    /// The failure of a turn that was stopped at a limit.
     pub(crate) fn at_limit(limit: Limit) -> Self {
         let flag = match limit {
             Limit::Turns => "--max-turns",
@@ -116,8 +117,8 @@ impl Failure {
             .hint(format!("go on with a higher {flag}, or at a terminal"))
     }
 
-    /// Tells the person, and what the command ends with. Whose reader has had enough has done what
-    /// it was asked for, as any filter.
+    /// Prints the failure and returns the exit code. A command whose reader has had enough has done
+    /// what it was asked for, as any filter.
     pub(crate) fn report(self) -> ExitCode {
         if self.is_reader_gone {
             return ExitCode::SUCCESS;
@@ -126,7 +127,7 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// Tells the person.
+    /// Prints the failure on stderr.
     pub(crate) fn say(&self) {
         let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
         let text = format!("switchyard: {}{hint}", self.message);
@@ -140,7 +141,7 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// What a command ends with whose last turn ended so.
+/// The exit code of a command, by how its last turn ended.
 pub(crate) fn of_turn(stop: &StopReason, was_cut_by_denial: bool, was_denied: bool) -> u8 {
     match stop {
         StopReason::Error => ERROR,

@@ -25,7 +25,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The daemon of this user, if one runs and is wanted.
+    /// The running daemon of this user, unless `SWITCHYARD_NO_DAEMON` is set.
     pub(crate) fn find(config: &Config) -> Option<Self> {
         if std::env::var_os("SWITCHYARD_NO_DAEMON").is_some_and(|value| !value.is_empty()) {
             return None;
@@ -35,8 +35,8 @@ impl Running {
         Some(Self { run, whereabouts })
     }
 
-    /// The daemon, if it can do what is to be done by this configuration: with another one it
-    /// would go by other rules.
+    /// The running daemon, if it uses this configuration file: with another one it would have other
+    /// permission rules.
     pub(crate) fn find_for(config: &Config) -> Option<Self> {
         let daemon = Self::find(config)?;
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -55,15 +55,15 @@ impl Running {
         Client::at(presence::private_socket(&self.run))
     }
 
-    /// A connection on which nothing was said yet.
+    /// A new connection to its private socket.
     pub(crate) async fn connect(&self) -> Result<UnixStream, ClientError> {
         client::connect(&presence::private_socket(&self.run)).await
     }
 
-    /// Until this daemon is gone.
+    /// Waits until this daemon is gone.
     async fn gone(&self) {
         const LOOK_EVERY: Duration = Duration::from_secs(1);
-        // One that drains is no longer to be found, and still there.
+        // A draining daemon has withdrawn its address, but still holds the lock.
         let is_another = |now: Whereabouts| now.pid != self.whereabouts.pid;
         while presence::is_held(&self.run) && !presence::find(&self.run).is_some_and(is_another) {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -85,7 +85,7 @@ enum Place {
 }
 
 impl Daemon {
-    /// The one that runs; else one inside of this process, where sessions run on `options`.
+    /// The running daemon; else one inside of this process, whose sessions run with `options`.
     pub(crate) async fn for_sessions(
         config: &Arc<Config>,
         running: Option<Running>,
@@ -100,7 +100,7 @@ impl Daemon {
         Ok(Self::here(own))
     }
 
-    /// For whoever looks at what is in the log, or deletes it.
+    /// A daemon for commands that only read sessions in the log, or delete them.
     pub(crate) fn for_the_log(config: &Arc<Config>) -> Result<Self, Failure> {
         match Running::find(config) {
             Some(running) => Ok(Self::elsewhere(running)),
@@ -125,7 +125,7 @@ impl Daemon {
         matches!(self.place, Place::Here(_))
     }
 
-    /// Until it is gone; one inside of this process goes with it.
+    /// Waits until it is gone; for ever where it is inside of this process.
     pub(crate) async fn gone(&self) {
         match &self.place {
             Place::Elsewhere(running) => running.gone().await,

@@ -1,4 +1,4 @@
-//! Sessions as the daemon describes them, and found by what people call them.
+//! Sessions as the daemon's API describes them, and their lookup by id, prefix or `last`.
 
 use client::{Client, encoded};
 use projection::sanitize_line;
@@ -11,7 +11,7 @@ use wire::{Millis, Seq, SessionId};
 use crate::outcome::{Failure, NOT_FOUND};
 use crate::time::timestamp;
 
-/// What the API says of a session.
+/// A session as the API describes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionInfo {
@@ -31,7 +31,7 @@ pub(crate) struct SessionInfo {
     agent_session: Option<String>,
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// Why it could not go on.
+    /// Why the session could not go on, if so.
     pub(crate) halted: Option<String>,
 }
 
@@ -43,7 +43,7 @@ struct Page {
 }
 
 impl SessionInfo {
-    /// The session that is called so: by its id, the beginning of one, or as `last`.
+    /// The session that `named` means: its id, the beginning of one, or `last`.
     pub(crate) async fn find(client: &Client, named: &str) -> Result<Self, Failure> {
         let not_found = |what: &str| {
             Failure::new(NOT_FOUND, format!("there is no session {what}"))
@@ -88,7 +88,7 @@ impl SessionInfo {
         Ok(all)
     }
 
-    /// For scripts.
+    /// The session as JSON, for scripts.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id,
@@ -106,12 +106,12 @@ impl SessionInfo {
         })
     }
 
-    /// A turn runs, or waits for somebody.
+    /// Whether a turn runs, or waits for a person.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.status.as_str(), "running" | "requires_action")
     }
 
-    /// Its status, where the API has another word for it than people.
+    /// Its status in words for people.
     pub(crate) fn status_word(&self) -> &str {
         match self.status.as_str() {
             "requires_action" => "waiting for you",
@@ -136,7 +136,7 @@ impl SessionInfo {
     }
 }
 
-/// One safe line, not too long for a list.
+/// A text on one safe line, not too long for a list.
 pub(crate) fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 100;
     sanitize_line(text, MAX_CHARS)

@@ -30,7 +30,7 @@ impl Signals {
     }
 }
 
-/// What a daemon is asked for by a signal.
+/// What a signal asks a daemon to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// SIGTERM or SIGINT: take no more, let what runs come to an end.
@@ -54,7 +54,7 @@ pub(crate) struct DaemonSignals {
 }
 
 impl DaemonSignals {
-    /// From here on none of them ends the process by itself.
+    /// Registers the handlers: from here on none of the signals ends the process by itself.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

@@ -1,4 +1,4 @@
-//! stdin and stdout for a protocol.
+//! Opens stdin and stdout for a line protocol.
 //!
 //! The runtime's own stdin and stdout pass every byte through a helper thread. A pipe can do
 //! without: it is opened again under a description of its own, so that making it

@@ -1,4 +1,4 @@
-//! What the terminal is, and plain words to it.
+//! The properties of the terminal, and messages on stderr.
 
 pub(crate) mod format;
 pub(crate) mod log_view;
@@ -13,23 +13,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static N_SAID: AtomicU64 = AtomicU64::new(0);
 
-/// Says something on stderr. A closed stderr is nobody's problem.
+/// Prints a message on stderr. A closed stderr is no error.
 pub(crate) fn say(text: &str) {
     note_said();
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Something goes to stderr, which may be the terminal that stdout is, too.
+/// Counts a write to stderr, which may be the same terminal as stdout.
 pub(crate) fn note_said() {
     N_SAID.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often something was said on stderr.
+/// How often stderr was written to.
 pub(crate) fn n_said() -> u64 {
     N_SAID.load(Ordering::Relaxed)
 }
 
-/// Colour where there is a terminal that wants it.
+/// Whether stdout is a terminal that wants colour.
 pub(crate) fn color_on_stdout() -> bool {
     std::io::stdout().is_terminal() && wants_color()
 }
@@ -43,12 +43,12 @@ fn wants_color() -> bool {
     !is_set("NO_COLOR") && !is_dumb()
 }
 
-/// It can do no more than print.
+/// Whether the terminal can do no more than print.
 pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Until whoever reads our stdout has closed it, as `| head` does when it has seen enough.
+/// Waits until the reader of our stdout has closed it, as `| head` does when it has seen enough.
 pub(crate) async fn reader_gone() {
     use rustix::event::{PollFd, PollFlags, poll};
     let (gone, noticed) = tokio::sync::oneshot::channel();
@@ -70,7 +70,7 @@ pub(crate) async fn reader_gone() {
     // Without it the channel is closed at once.
     let _watching = std::thread::Builder::new().spawn(watch);
     if noticed.await.is_err() {
-        // What cannot be watched is taken to stay.
+        // A reader that cannot be watched is taken to stay.
         std::future::pending::<()>().await;
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn somebody_reads_stdout() -> bool {
     matches!(kind, Ok(FileType::CharacterDevice | FileType::Fifo))
 }
 
-/// Someone sits there who can be asked.
+/// Whether there is a person at the terminal who can be asked.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

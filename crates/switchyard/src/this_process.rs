@@ -1,8 +1,8 @@
-//! This very process: its program, whether an agent of ours has started it, what it then does not
-//! do, and what of its environment agents get.
+//! This very process: its executable, whether one of our agents has started it, what is refused
+//! then, and which part of its environment agents get.
 //!
-//! A model may talk an agent into calling our own commands. They look, make sessions and prompt,
-//! as for everybody; what is a person's to decide they leave to persons.
+//! A model may talk an agent into calling our own commands. They read, create sessions and prompt,
+//! as for everybody; what is a person's to decide they refuse.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) fn is_worker() -> bool {
     bus::is_below_keeper(own)
 }
 
-/// Refuses what is for people, with the reason.
+/// Refuses an action that only people may take, if an agent has started this process.
 pub(crate) fn require_a_person(why: &str) -> Result<(), Failure> {
     match is_worker() {
         true => Err(Failure::new(ERROR, format!("this was started by an agent: {why}"))),
@@ -27,12 +27,12 @@ pub(crate) fn require_a_person(why: &str) -> Result<(), Failure> {
     }
 }
 
-/// What differs from one shell to the next and means nothing to an agent; workers are kept
-/// ready for an environment.
+/// Variables that differ from one shell to the next and mean nothing to an agent. Without them more
+/// sessions can have a worker that is kept ready, because these are kept by environment.
 const OF_THE_SHELL: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "WINDOWID"];
 
-/// The agent sees what this shell has set, not what the daemon was started with; an agent that
-/// starts another cannot choose that.
+/// The environment for an agent of the daemon: what this shell has set, not what the daemon was
+/// started with. None within an agent, which cannot choose it for another one.
 pub(crate) fn environment_for_agents() -> Option<BTreeMap<String, String>> {
     if is_worker() {
         return None;

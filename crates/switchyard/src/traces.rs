@@ -35,17 +35,17 @@ pub(crate) struct TracesTable {
 
 /// How long the end of the process may wait for the collector.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);
-/// For one batch; the next one waits for it.
+/// How long sending one batch may take; the next one waits for it.
 const EXPORT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Traces that are on.
+/// The tracing of this process, where it is switched on.
 #[derive(Debug)]
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
     spans: Arc<Spans>,
 }
 
-/// Begins to trace, if somebody wants it. To be called inside of the runtime.
+/// Begins to trace, if an endpoint is configured. To be called inside of the runtime.
 pub(crate) fn start(table: &TracesTable, secrets: &Secrets) -> Result<Option<Traces>> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
@@ -89,12 +89,12 @@ impl Traces {
         Ok(Self { provider, spans })
     }
 
-    /// As one who is told of what happens in sessions.
+    /// The observer that makes spans of what happens in sessions.
     pub(crate) fn observer(&self) -> Arc<dyn Observer> {
         self.spans.clone()
     }
 
-    /// Sends what is left, if it can be done soon.
+    /// Sends the spans that are left, if it can be done soon.
     pub(crate) async fn finish(self) {
         // A thread, because the SDK waits for the batch, which our runtime sends.
         let finishing =

@@ -1,5 +1,5 @@
-//! What commands do with what was typed: a file or folder each, small ones with their kin. What `serve`
-//! does is `daemon`.
+//! The implementation of each command: a file or folder each, small ones with their kin. That of
+//! `serve` is in `daemon`.
 
 pub(crate) mod acp;
 pub(crate) mod adapter;

@@ -18,7 +18,7 @@ use crate::agents::{self, Agent};
 use crate::config::Config;
 use crate::outcome::Failure;
 
-/// Under which the binary starts itself as the adapter of a CLI.
+/// The verb by which the binary starts itself as the adapter of a CLI.
 pub(crate) const ADAPTER_VERB: &str = "adapter";
 
 /// The command line of the agent of an order, by name or as given, in a session of that mode. It
@@ -44,7 +44,7 @@ pub(crate) async fn agent_command(
     }
 }
 
-/// With nothing that its definition would add.
+/// An agent's command, without anything that a definition would add.
 fn command(order: &Order, name: &str, program: OsString, args: Vec<OsString>) -> AgentCommand {
     AgentCommand {
         name: name.to_owned(),
@@ -87,7 +87,7 @@ async fn named(
         model: order.wishes.model.clone().or_else(|| default_model.clone()),
         ..Values::default()
     };
-    // Also for an adapter: what cannot be had is told before anything starts.
+    // For an adapter, too: an option that its CLI lacks is refused before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
         let mut env =
@@ -181,7 +181,7 @@ fn own_program() -> Result<OsString, Failure> {
     Ok(program.into())
 }
 
-/// What to call an agent that is given as a command: its program, or what a launcher is to
+/// The name of an agent that is given as a command: its program, or what a launcher is to
 /// launch.
 pub(crate) fn name_of(command: &[OsString]) -> String {
     const LAUNCHERS: [&str; 10] =

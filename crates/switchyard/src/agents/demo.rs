@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::home::make_private_dir;
 use crate::outcome::Failure;
 
-/// Under which the binary starts itself.
+/// The verb by which the binary starts itself as this agent.
 pub(crate) const VERB: &str = "demo-agent";
 
 /// The command line that serves sessions. With a memory of its own, so that going on with a
@@ -22,14 +22,14 @@ pub(crate) fn args(config: &Config) -> Result<Vec<OsString>, Failure> {
     Ok(vec![VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()])
 }
 
-/// What `agents` says about it.
+/// Its detection result, as `switchyard agents` shows it.
 pub(crate) fn found() -> Found {
     let Value::Object(mut choices) = choices() else { return Found::default() };
     let mut read = |name: &str| choices.remove(name).unwrap_or_default();
     let models = serde_json::from_value(read("models")).unwrap_or_default();
     let efforts = serde_json::from_value(read("efforts")).unwrap_or_default();
     let default_model = serde_json::from_value(read("defaultModel")).unwrap_or_default();
-    // Whoever has another agent has no use for its answers.
+    // Lets clients prefer any other agent: its answers are of no use beside one.
     choices.insert("isDemo".to_owned(), json!(true));
     Found {
         is_usable: true,

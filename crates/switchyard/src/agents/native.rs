@@ -16,17 +16,17 @@ use wire::Category;
 use crate::config::Config;
 use crate::outcome::Failure;
 
-/// Under which the binary starts itself.
+/// The verb by which the binary starts itself as this agent.
 pub(crate) const VERB: &str = "native-agent";
 const NAME: &str = "Built-in agent";
-/// What it can do, in short.
+/// Its tools, as `switchyard agents` shows them.
 const TOOLS: &str = "read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
                      MCP servers";
 
 /// The argument that says that it has the environment of a daemon.
 pub(crate) const BY_DAEMON: &str = "--by-daemon";
 
-/// What sessions are made of, as far as that was configured.
+/// The configured setup and MCP servers of its sessions.
 pub(crate) fn understood(
     config: &Config,
 ) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn advice(config: &Config, by_daemon: bool) -> Advice {
     }
 }
 
-/// The variables with its endpoints' keys, as far as the configuration can be understood.
+/// The names of the variables with its endpoints' keys; none if the configuration is wrong.
 pub(crate) fn key_names(config: &Config) -> Vec<String> {
     let endpoints = resolve(config).map(|resolved| resolved.endpoints).unwrap_or_default();
     endpoints.into_iter().map(|endpoint| endpoint.key_name).collect()
@@ -64,7 +64,7 @@ fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
     })
 }
 
-/// Whether a session could begin, as far as that can be known without asking anybody.
+/// Checks that a session could begin, as far as that can be known without asking an endpoint.
 pub(crate) fn check(config: &Config) -> Result<(), Failure> {
     understood(config).map(drop)
 }
@@ -80,7 +80,7 @@ pub(crate) fn args(config: &Config) -> Vec<OsString> {
     args
 }
 
-/// What `agents` says about it; asks its endpoints.
+/// Its detection result, as `switchyard agents` shows it; asks its endpoints.
 pub(crate) async fn found(config: &Config, by_daemon: bool) -> Found {
     let auth = |state, by: &str| Auth { state, by: Some(by.to_owned()) };
     let mut found = Found::inside(Inside::Native, NAME, ["switchyard", VERB]);
@@ -182,7 +182,7 @@ fn sandbox_in_words(mode: sandbox::Mode, sandbox: &Sandbox) -> String {
     }
 }
 
-/// Its failures say what to do in a line of its own.
+/// A provider's failure as a diagnosis; the hint in its text becomes the remedy.
 fn diagnosis(failure: &native::provider::Failure) -> Diagnosis {
     let message = failure.message.as_str();
     let (message, remedy) = message.split_once("\nhint: ").unwrap_or((message, ""));

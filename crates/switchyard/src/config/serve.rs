@@ -1,5 +1,5 @@
-//! `[serve]`, `[warm]` and `[open_design]` of `switchyard.toml`: where the daemon listens, for
-//! whom, how long it waits, what it keeps ready, and what runs under `/api` get.
+//! `[serve]`, `[warm]` and `[open_design]` of `switchyard.toml`: the daemon's listen addresses,
+//! clients and waits, the workers that it keeps ready, and the defaults of runs under `/api`.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ pub(crate) struct Serve {
     tls_key: Option<PathBuf>,
     allow_origins: Vec<String>,
     allow_hosts: Vec<String>,
-    /// Whose processes may hand on what browsers say, beside our own.
+    /// Users whose processes may forward browsers' requests, beside our own user.
     proxy_users: Vec<User>,
     pub(crate) insecure: bool,
     pub(crate) agent: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Serve {
     pub(crate) projects: Option<PathBuf>,
     /// How long turns may go on after the daemon was asked to end.
     pub(crate) drain: Wait,
-    /// An idle session's worker costs memory; starting it again costs a wait.
+    /// How long an idle session keeps its worker, which costs memory; starting one costs a wait.
     pub(crate) worker_idle: Wait,
     pub(crate) put_aside: Wait,
 }
@@ -65,7 +65,7 @@ impl Default for Serve {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Warm {
     enabled: bool,
-    /// Agents for which it is different.
+    /// Agents for which `enabled` is different.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     agents: BTreeMap<String, bool>,
     workers: usize,
@@ -91,7 +91,7 @@ impl Default for Warm {
 }
 
 impl Warm {
-    /// For a process that runs what it was started for, and nothing that it may not need.
+    /// No workers ahead of need: for a process that runs only what it was started for.
     pub(crate) fn none() -> Self {
         Self { workers: 0, ..Self::default() }
     }
@@ -111,20 +111,21 @@ impl Warm {
     }
 }
 
-/// What runs under `/api` get, whose clients name none of it.
+/// The defaults of runs under `/api`, whose clients do not name them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OpenDesign {
     permissions: Option<Mode>,
-    /// How long an agent may say nothing; zero for as long as it wants.
+    /// How long an agent may be silent; zero for no limit.
     inactivity: Option<Wait>,
-    /// Directories with one of each name, which the agents may read.
+    /// The directory of `NAME/SKILL.md`, which the agents may read.
     skills: Option<PathBuf>,
+    /// The directory of `NAME/DESIGN.md`, likewise.
     design_systems: Option<PathBuf>,
 }
 
 impl OpenDesign {
-    /// A mode that somebody chose for everything holds here, too.
+    /// The settings in effect. A mode that was chosen for all sessions holds here, too.
     pub(crate) fn with(
         &self,
         args: &ServeArgs,
@@ -143,7 +144,7 @@ impl OpenDesign {
 }
 
 impl Serve {
-    /// With what the command line wants, which wins.
+    /// The table with the options of the command line, which take precedence.
     pub(crate) fn with(&self, args: &ServeArgs) -> Self {
         Self {
             host: args.host.unwrap_or(self.host),
@@ -172,12 +173,12 @@ impl Serve {
         }
     }
 
-    /// The name of this machine at which somebody wants the page to stay, with a port or not.
+    /// The configured loopback name at which the page is to stay, with a port or not.
     pub(crate) fn loopback_name(&self) -> Option<&str> {
         self.allow_hosts.iter().map(String::as_str).find(|name| is_loopback(name))
     }
 
-    /// The names by which other machines reach it, with a port or not.
+    /// The configured names by which other machines reach the daemon, with a port or not.
     pub(crate) fn names_elsewhere(&self) -> impl Iterator<Item = &str> {
         self.allow_hosts.iter().map(String::as_str).filter(|name| !is_loopback(name))
     }

@@ -1,21 +1,21 @@
 //! The addresses at which other devices reach this machine.
 //!
-//! In: what the kernel tells of its interfaces, and from which address it would send. Out: those
-//! that a phone could open, that of the usual way out first. Nothing is sent to find out.
+//! In: the kernel's lists of local addresses, and the address from which it would send. Out: the
+//! addresses that a phone could open, that of the default route first. Nothing is sent to find out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// The local addresses are those of `/32 host LOCAL`.
 const ROUTES_V4: &str = "/proc/net/fib_trie";
 const ADDRESSES_V6: &str = "/proc/net/if_inet6";
-/// Addresses for documentation: beyond this network, so that the usual way out leads there.
+/// Addresses for documentation: beyond this network, so that the default route leads there.
 const BEYOND_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 const BEYOND_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 /// Still being tried, refused, or given up: flags of `if_inet6`.
 const UNUSABLE_V6: u8 = 0x08 | 0x20 | 0x40;
 
-/// Without those that only this machine or one cable knows; version 4 first, which is read and
-/// typed more easily.
+/// The addresses of this machine, without loopback and link-local ones; version 4 first, which is
+/// read and typed more easily.
 pub(super) fn of_this_machine() -> Vec<IpAddr> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let usual = [BEYOND_V4, BEYOND_V6].into_iter().filter_map(sender_to);

@@ -1,4 +1,4 @@
-//! The agents of this machine, for the daemon's desk.
+//! The agents of this machine, for the daemon's session registry.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::agents::command::agent_command;
 use crate::agents::native::BY_DAEMON;
 use crate::config::Config;
 
-/// Agents that are told before somebody listens.
+/// Detection results that may wait for their receiver.
 const MAX_WAITING: usize = 16;
 
 #[derive(Debug)]

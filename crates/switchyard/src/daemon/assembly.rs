@@ -1,4 +1,4 @@
-//! A daemon is put together: its settings, agents, warm workers and desk, but not its listeners.
+//! Assembles a daemon from settings, agents, warm workers and session registry, without listeners.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

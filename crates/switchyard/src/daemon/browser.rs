@@ -17,13 +17,14 @@ use tokio::process::Command;
 
 use crate::terminal;
 
-/// What opens a file or an address the way the user wants it.
+/// The program that opens a file or an address the way the user wants it.
 const OPENER: &str = "xdg-open";
 
-/// Some openers stay for as long as the browser does; what they have to say, they say by then.
+/// How long the opener is waited for: some stay for as long as the browser does, and errors come
+/// sooner.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The file that leads to the link; gone with the value.
+/// The private file that redirects to the link; removed with the value.
 #[derive(Debug)]
 pub(super) struct Opening {
     path: PathBuf,

@@ -38,16 +38,16 @@ use crate::home::make_private_dir;
 use crate::outcome::Failure;
 use crate::this_process::is_worker;
 
-/// What the name of a process's own daemon begins with, before its pid.
+/// The prefix of an in-process daemon's socket name, before the pid.
 const OWN_DAEMON: &str = "sessions-";
 
-/// How sessions run in it.
+/// The options of an in-process daemon.
 #[derive(Debug, Default)]
 pub(crate) struct InsideOptions {
     pub(crate) policy: Policy,
-    /// Its mode holds also for sessions that were made with another one.
+    /// The policy's mode holds also for sessions that were made with another one.
     pub(crate) mode_holds: bool,
-    /// Somebody is there who can be asked.
+    /// There is a person who can be asked.
     pub(crate) can_ask: bool,
     /// Workers are kept ready, as in a daemon that goes on.
     pub(crate) is_warm: bool,
@@ -59,12 +59,12 @@ pub(crate) struct InsideDaemon {
     inside: Inside,
     guard: Arc<Guard>,
     router: Router,
-    /// The socket on which others find it, and what closes it.
+    /// The task that serves its private socket, and the token that stops it.
     socket: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
 impl InsideDaemon {
-    /// One that runs sessions.
+    /// Starts a daemon that runs sessions.
     pub(crate) async fn start(
         config: &Arc<Config>,
         options: InsideOptions,
@@ -77,7 +77,8 @@ impl InsideDaemon {
         Ok(own)
     }
 
-    /// One that only reads and deletes: nothing that another process has left is put right.
+    /// A daemon that only reads and deletes sessions: what another process has left unfinished in
+    /// them is not recovered.
     pub(crate) fn to_look(config: &Arc<Config>) -> Result<Self, Failure> {
         Self::new(config, yard::as_it_is(config)?, Policy::default(), false)
     }
@@ -89,7 +90,7 @@ impl InsideDaemon {
         is_warm: bool,
     ) -> Result<Self, Failure> {
         let wanted = config.file.serve.with(&ServeArgs::default());
-        // Nobody reads them here.
+        // Nobody reads metrics here.
         let metrics = Metrics::new(InsideAgent::ALL.map(InsideAgent::id));
         let daemon =
             assemble(config, &wanted, Default::default(), yard, policy, is_warm, &metrics)?;
@@ -125,7 +126,7 @@ impl InsideDaemon {
         let _ = tokio::time::timeout(FAREWELL, self.daemon.desk.shut_down(Duration::ZERO)).await;
     }
 
-    /// The same, and closes what is open.
+    /// Does the same, and closes streams and the socket.
     pub(crate) async fn end(self) {
         self.let_go().await;
         self.daemon.over.cancel();
@@ -136,7 +137,7 @@ impl InsideDaemon {
     }
 }
 
-/// Where others reach the sessions that a process runs by itself.
+/// The private socket of the sessions that a process runs by itself.
 pub(crate) fn socket_of(run: &Path, pid: u32) -> PathBuf {
     run.join(format!("{OWN_DAEMON}{pid}.sock"))
 }
@@ -155,7 +156,7 @@ pub(crate) fn remove_dead_sockets(dir: &Path) {
     }
 }
 
-/// Into it without a socket.
+/// The client's transport into this process, without a socket.
 #[derive(Debug)]
 struct Way(Inside);
 

@@ -22,22 +22,22 @@ use crate::config::serve::Serve;
 use crate::daemon::activation::Inherited;
 use crate::outcome::{ERROR, Failure};
 
-/// More links than these are of no use to anybody, and each has a code of its own.
+/// Login links for other devices: more are of no use to anybody, and each has a code of its own.
 const MAX_ELSEWHERE: usize = 3;
 
-/// Open, and nobody is let in yet.
+/// Listeners that are open and do not accept connections yet.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    /// At one address, or at both of this machine's.
+    /// Listening at one address, or at both loopback addresses.
     http: Vec<Bound>,
-    /// By which browsers have the page, if not by its address; with a port or not.
+    /// The host name of the page, if not its address; with a port or not.
     page_host: Option<String>,
     private: Bound,
     tcp: Vec<Bound>,
     unix: Vec<(PathBuf, Bound)>,
 }
 
-/// What serves them.
+/// The tasks that serve the listeners.
 pub(super) struct Serving {
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -95,8 +95,8 @@ impl Listeners {
         Ok(Self { http, page_host: None, private, tcp, unix })
     }
 
-    /// Gives the page a name of its own, where others could have its address while no daemon
-    /// runs, and nobody said that it shall stay there.
+    /// Gives the page a host name of its own, where other users could listen at its address while
+    /// no daemon runs, unless a loopback name is configured for it.
     pub(super) fn name_page(
         &mut self,
         wanted: &Serve,
@@ -129,13 +129,13 @@ impl Listeners {
         Ok(Some(name))
     }
 
-    /// Where HTTP is, for programs of this machine.
+    /// The base URL of HTTP, for programs of this machine.
     pub(super) fn base(&self) -> String {
         self.url(|address| here(address).to_string())
     }
 
-    /// Where the page is for other devices, where it listens at all addresses: those that browsers
-    /// can open, and the daemon takes for its own.
+    /// The base URLs of the page for other devices, if it listens at all addresses: those that
+    /// browsers can open, and that the daemon accepts as its own.
     pub(super) fn bases_elsewhere(&self, wanted: &Serve) -> Vec<String> {
         let address = self.http.first().and_then(Bound::local_addr);
         let Some(address) = address.filter(|at| at.ip().is_unspecified()) else {
@@ -148,7 +148,7 @@ impl Listeners {
         names.chain(own).take(MAX_ELSEWHERE).map(|host| self.url(|_| host.clone())).collect()
     }
 
-    /// Where the page is, for people.
+    /// The base URL of the page, for people.
     pub(super) fn page_base(&self) -> String {
         let Some(host) = &self.page_host else { return self.base() };
         self.url(|address| with_port(host, address.port()))
@@ -189,7 +189,7 @@ impl Listeners {
     }
 }
 
-/// Where this machine reaches what listens there: nothing can be sent to "all addresses".
+/// The address at which this machine reaches a listener: nothing can be sent to "all addresses".
 fn here(address: SocketAddr) -> SocketAddr {
     let ip: IpAddr = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -207,7 +207,7 @@ fn with_port(host: &str, port: u16) -> String {
     }
 }
 
-/// Sockets that were opened for us; one of them, or both kinds of this machine's address.
+/// Binds inherited HTTP sockets: one of them, or one for each loopback address.
 async fn inherited_http(
     listeners: Vec<TcpListener>,
     tls: Option<&Tls>,

@@ -16,7 +16,7 @@ use super::listeners::Listeners;
 use crate::home::make_private_dir;
 use crate::outcome::{ERROR, Failure};
 
-/// Where a running daemon is.
+/// A running daemon's process and addresses, as `daemon.json` has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Whereabouts {
     pub(crate) pid: u32,
@@ -26,12 +26,12 @@ pub(crate) struct Whereabouts {
     pub(crate) http: String,
     pub(crate) tcp: Vec<String>,
     pub(crate) unix: Vec<PathBuf>,
-    /// The file that it goes by, whether there is one or not; earlier ones did not tell.
+    /// The path of its configuration, whether there is a file or not; missing in earlier versions.
     #[serde(default)]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Being the daemon, until dropped.
+/// The lock that makes this process the daemon, until dropped.
 #[derive(Debug)]
 pub(crate) struct Presence {
     run: PathBuf,
@@ -56,7 +56,7 @@ impl Presence {
         Ok(Self { run: run.to_owned(), _lock: lock })
     }
 
-    /// Tells others where the daemon is.
+    /// Writes the daemon's addresses into `daemon.json`.
     pub(crate) fn announce(&self, listeners: &Listeners, config: &Path) -> Result<(), Failure> {
         let whereabouts = Whereabouts {
             pid: std::process::id(),
@@ -78,7 +78,7 @@ impl Presence {
         })
     }
 
-    /// Others no longer come here; nobody takes our place before we are gone.
+    /// Removes the addresses, so that others no longer connect; the lock is held until we are gone.
     pub(crate) fn withdraw(&self) {
         let _ = std::fs::remove_file(self.run.join("daemon.json"));
     }
@@ -90,7 +90,7 @@ impl Drop for Presence {
     }
 }
 
-/// Takes the lock. Whoever only looks whether it is held has it for a moment, too.
+/// Tries to take the lock, several times: a process that only checks it has it for a moment, too.
 fn is_taken(lock: &File) -> bool {
     const TRIES: u32 = 5;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
@@ -120,13 +120,13 @@ pub(crate) fn find(run: &Path) -> Option<Whereabouts> {
     is_held(run).then_some(whereabouts)
 }
 
-/// Whether somebody is the daemon.
+/// Whether some process is the daemon.
 pub(crate) fn is_held(run: &Path) -> bool {
     let Ok(lock) = File::open(run.join("daemon.lock")) else { return false };
     flock(&lock, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Where our own commands talk to the daemon.
+/// The socket on which our own commands talk to the daemon.
 pub(crate) fn private_socket(run: &Path) -> PathBuf {
     run.join("daemon.sock")
 }

@@ -1,7 +1,7 @@
-//! Tells the service manager how the daemon is doing (systemd's `Type=notify`).
+//! Reports the daemon's state to the service manager (systemd's `Type=notify`).
 //!
 //! In: `NOTIFY_SOCKET` and `WATCHDOG_USEC` of the environment. Out: one datagram a change.
-//! Without a manager every call is nothing; with one that does not listen nothing waits.
+//! Without a manager every call does nothing; one that does not listen is not waited for.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// A line of status is for people.
+/// The longest line of status, which is for people.
 const MAX_STATUS_CHARS: usize = 200;
 
-/// The way to the service manager, if there is one.
+/// The connection to the service manager, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Notify {
     manager: Option<(UnixDatagram, SocketAddr)>,
@@ -89,7 +89,7 @@ fn status_line(status: &str) -> String {
     format!("STATUS={status}\n")
 }
 
-/// How often the manager wants to hear of us, if it means this process.
+/// The watchdog interval that the manager asks for, if it means this process.
 fn watchdog(micros: Option<String>, pid: Option<String>) -> Option<Duration> {
     let is_meant = pid.is_none_or(|pid| pid.trim() == std::process::id().to_string());
     let micros: u64 = micros.filter(|_| is_meant)?.trim().parse().ok()?;

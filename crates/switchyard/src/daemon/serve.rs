@@ -1,4 +1,4 @@
-//! `switchyard serve`: the place where sessions live.
+//! `switchyard serve`: the daemon as a process, from its start to its drain.
 //!
 //! In: the configuration and a command line. Out: one line that says where it listens and
 //! how to log in; then a daemon, until a signal ends it.
@@ -66,7 +66,7 @@ pub(crate) async fn serve(
     let open_design = &config.file.open_design;
     daemon.set_open_design(open_design.with(&args, config.file.permissions.mode));
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
-    // Whoever is told of something is rarely at this machine.
+    // Whoever opens a link of the webhook is rarely at this machine.
     let announced = elsewhere.first().cloned().unwrap_or_else(|| listeners.base());
     let mut announcing = Announcing::start(webhook, &daemon, announced)?;
     presence.announce(&listeners, &config.home.config)?;
@@ -116,7 +116,7 @@ pub(crate) async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the configuration again. What is wrong with it is told, and nothing changes.
+/// Reloads the configuration. If it is wrong, the error is returned and nothing changes.
 fn reload(
     args: &ServeArgs,
     config: &Config,

@@ -1,5 +1,5 @@
-//! What a daemon has from whoever runs it: its log, sockets that were opened for it, the
-//! service manager and signals.
+//! A daemon's surroundings: its log, sockets that were opened for it, the service manager and
+//! signals.
 //!
 //! A daemon says when it is ready, waits here until it is asked to end, and drains here.
 //! Meanwhile the log is opened anew, the configuration read again and the watchdog fed.
@@ -16,7 +16,7 @@ use crate::signals::{Asked, DaemonSignals};
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) logging: Logging,
-    /// Of `--log-file`; wins over the configuration.
+    /// The file of `--log-file`; wins over the configuration.
     log_file: Option<PathBuf>,
     pub(crate) inherited: Inherited,
     pub(crate) notify: Notify,
@@ -32,7 +32,7 @@ pub(crate) enum Drained {
 }
 
 impl Service {
-    /// From here on signals are heard, and the log is a daemon's.
+    /// Registers signal handlers, and logs as a daemon from here on.
     pub(crate) fn begin(
         logging: Logging,
         log_file: Option<PathBuf>,
@@ -57,7 +57,7 @@ impl Service {
         self.notify.ready(status);
     }
 
-    /// Until SIGTERM or SIGINT. `reload` reads the configuration again; what is wrong with it
+    /// Waits until SIGTERM or SIGINT. `reload` reads the configuration again; what is wrong with it
     /// is logged, and the daemon goes on as before.
     pub(crate) async fn until_asked_to_end(
         &mut self,
@@ -88,7 +88,7 @@ impl Service {
         }
     }
 
-    /// Does what is left to do, unless a second signal says that it is not worth it.
+    /// Waits until the work that is left is done, or until a second signal.
     pub(crate) async fn drain(&mut self, status: &str, work: impl Future<Output = ()>) -> Drained {
         tracing::info!(status, "ending");
         self.notify.stopping(status);

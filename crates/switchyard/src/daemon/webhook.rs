@@ -18,10 +18,10 @@ pub(crate) fn checked(config: &Config) -> Result<Option<Webhook>, Failure> {
     Ok(Some(webhook))
 }
 
-/// What announces, until it is ended or replaced.
+/// The task that announces, until it is ended or replaced.
 #[derive(Debug)]
 pub(super) struct Announcing {
-    /// Where the daemon is reached.
+    /// The daemon's base URL, for links.
     base_url: String,
     running: Option<(CancellationToken, JoinHandle<()>)>,
 }
@@ -38,7 +38,7 @@ impl Announcing {
         Ok(announcing)
     }
 
-    /// Goes on with another webhook, or with none. Questions that wait are announced there.
+    /// Goes on with another webhook, or with none. Questions that wait are announced to it, too.
     pub(super) fn replace(
         &mut self,
         webhook: Option<Webhook>,
@@ -50,7 +50,7 @@ impl Announcing {
         self.run(webhook, daemon, daemon.desk.yard().news.now())
     }
 
-    /// To be called when nothing happens any more.
+    /// Ends the task; to be called when no more events come.
     pub(super) async fn end(self) {
         if let Some((stop, task)) = self.running {
             stop.cancel();

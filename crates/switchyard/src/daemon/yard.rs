@@ -1,4 +1,4 @@
-//! The yard of this process: the log, opened and swept of what an earlier process left.
+//! Opens the session context of this process: its log, swept of what an earlier process left.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::outcome::Failure;
 use crate::this_process::own_exe;
 use crate::time::days_ago;
 
-/// The log as it is, for those who run no sessions.
+/// A session context with the log as it is, for commands that run no sessions.
 pub(crate) fn as_it_is(config: &Config) -> Result<Yard, Failure> {
     let setup = WorkerSetup {
         keeper_exe: own_exe(),
@@ -25,7 +25,7 @@ pub(crate) fn as_it_is(config: &Config) -> Result<Yard, Failure> {
     Ok(Yard::new(open_log(config)?, config.settings(), setup))
 }
 
-/// The log, swept of what an earlier crash left, ready to run sessions.
+/// A session context that is ready to run sessions, swept of what an earlier crash left.
 pub(crate) async fn open(config: &Config) -> Result<Yard, Failure> {
     let yard = as_it_is(config)?;
     sweep(config).await;
@@ -35,7 +35,7 @@ pub(crate) async fn open(config: &Config) -> Result<Yard, Failure> {
     Ok(yard)
 }
 
-/// Ends what an earlier crash left.
+/// Ends workers and removes temporary files that an earlier crash left.
 pub(crate) async fn sweep(config: &Config) {
     let (workers, scratch) = (config.home.workers(), Scratch::below(config.home.scratch()));
     let swept = tokio::task::spawn_blocking(move || {
@@ -89,7 +89,7 @@ fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
     Ok(Arc::new(log))
 }
 
-/// Whoever can write there can decide what we run.
+/// Refuses a directory that others can write to: they could decide what we run.
 fn check_private(dir: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::MetadataExt;
     // What does not exist yet will be made for us alone.

@@ -1,11 +1,11 @@
-//! A log file that stays small: put aside when it is full, found again when it was moved.
+//! A log file with rotation: renamed when it is full, opened anew when somebody has moved it.
 //!
 //! `x.log` is written, `x.log.1` is the one before, up to `x.log.N`; older ones are
-//! removed. Several processes may write one file: who puts it aside holds its lock, and the
+//! removed. Several processes may write one file: the one that rotates it holds its lock, and the
 //! others notice that the name leads to another file.
 //!
-//! Always true: the file is a regular one, belongs to nobody else's eyes (mode 0600), and a
-//! line is written whole or not at all, unless the disk fills up in its middle.
+//! Always true: the file is a regular one, only its user can read it (mode 0600), and a line is
+//! written whole or not at all, unless the disk fills up in its middle.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,12 +16,12 @@ use rustix::fs::FlockOperation;
 
 use super::writer::Sink;
 
-/// Weeks of a quiet daemon, an hour of one at `trace`.
+/// The default size of a file: weeks of a quiet daemon, an hour of one at `trace`.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 const KEEP: u32 = 5;
-/// Less would be put aside with every few lines.
+/// The least size of a file: less would be rotated with every few lines.
 const LEAST_MAX_BYTES: u64 = 4096;
-/// More files than anybody reads.
+/// The most rotated files: more than anybody reads.
 const MOST_KEPT: u32 = 1000;
 
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ impl LogFile {
     }
 
     fn put_aside(&mut self) -> io::Result<()> {
-        // Another process is at it, or has been: the next batch will see.
+        // Another process rotates it, or has done so: the next batch will see.
         if rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }

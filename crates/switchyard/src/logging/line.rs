@@ -1,4 +1,4 @@
-//! One event as one line.
+//! A log event as one line, of text or of JSON.
 //!
 //! Always true: a line has no line break but its last character, nothing in it moves a
 //! cursor, no registered secret is in it, and it is no longer than some 70 KiB.
@@ -14,11 +14,11 @@ use wire::text::is_hidden;
 use crate::terminal::output::escape_in_json;
 use crate::terminal::paint::Paint;
 
-/// What is shown of one value.
+/// The longest value that is shown.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
-/// What is looked at beyond that, so that a secret at the cut is recognised.
+/// How much is looked at beyond that, so that a secret at the cut is recognised.
 const LOOKAHEAD_BYTES: usize = 4096;
-/// What is shown of all values together.
+/// The most that is shown of all values together.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Line {
         line
     }
 
-    /// Says that lines are missing.
+    /// The line that says how many lines are missing.
     pub(super) fn lost(n_lines: u64) -> Self {
         Self {
             time: jiff::Timestamp::now(),
@@ -92,7 +92,7 @@ impl Line {
         });
         let line = line.to_string();
         let mut text = String::with_capacity(line.len() + 1);
-        // Between strings there is nothing to hide.
+        // Hidden characters are only inside of strings, where escapes can be.
         for c in line.chars() {
             match is_hidden(c) {
                 true => escape_in_json(c, &mut text),
@@ -133,7 +133,7 @@ impl Gather<'_> {
 
 impl Visit for Gather<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // However many pieces it is written in, it is looked at as a whole.
+        // Written into one text first: a secret may come in several pieces.
         let mut text = Bounded(String::new());
         let _ = write!(text, "{value:?}");
         self.text(field, &text.0);
@@ -168,7 +168,7 @@ impl Visit for Gather<'_> {
     }
 }
 
-/// Takes no more than is looked at.
+/// A buffer that takes no more than is looked at.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {

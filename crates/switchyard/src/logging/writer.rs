@@ -1,8 +1,8 @@
-//! The way of a line out of the process.
+//! Writes log lines, to stderr or by a thread of its own.
 //!
 //! A command writes to stderr itself: its lines stand between the others that it prints. A
 //! daemon hands lines to a thread through a bounded queue; a full queue, a full disk or a
-//! reader that does not read costs lines, which are counted and told later, never time.
+//! reader that does not read costs lines, which are counted and reported later, never time.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,12 +15,12 @@ use crate::terminal::paint::Paint;
 
 /// Lines that may wait for the disk.
 const MAX_QUEUED_LINES: usize = 4096;
-/// And their bytes, until they are written.
+/// The bytes of lines that wait, until they are written.
 const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
 /// Lines that are written at once.
 const MAX_BATCH: usize = 256;
 
-/// Where a thread writes to.
+/// The target of a writer's thread.
 pub(super) trait Sink: Send {
     /// Writes whole lines.
     fn write(&mut self, lines: &[u8]) -> io::Result<()>;
@@ -30,7 +30,7 @@ pub(super) trait Sink: Send {
     }
 }
 
-/// The line that says how many are missing.
+/// Makes the line that says how many are missing.
 pub(super) type Lost = fn(u64) -> String;
 
 pub(super) struct Stderr;
@@ -65,13 +65,13 @@ enum Message {
 }
 
 impl Writer {
-    /// Writes at once.
+    /// A writer to stderr, at once and without a thread.
     pub(super) fn stderr() -> Self {
         let paint = Paint::when(crate::terminal::color_on_stderr());
         Self { queue: None, paint, counts: Arc::default() }
     }
 
-    /// Writes by a thread of its own.
+    /// A writer with a queue and a thread of its own.
     pub(super) fn behind_queue(sink: Box<dyn Sink>, paint: Paint, lost: Lost) -> io::Result<Self> {
         let (queue, messages) = sync_channel(MAX_QUEUED_LINES);
         let counts = Arc::<Counts>::default();
@@ -112,7 +112,7 @@ impl Writer {
         self.counts.n_dropped.load(Ordering::Relaxed)
     }
 
-    /// Until all that was handed over before is written, or `within` has passed.
+    /// Waits until all that was handed over before is written, or `within` has passed.
     pub(super) fn flush(&self, within: Duration) {
         let Some(queue) = &self.queue else { return };
         let (done, is_done) = sync_channel(1);
@@ -143,7 +143,7 @@ fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, l
         let n_dropped = counts.n_dropped.load(Ordering::Relaxed);
         if n_dropped > n_told {
             let lost = lost(n_dropped - n_told);
-            // Told at the next chance if this one fails too.
+            // Reported with the next batch if this write fails too.
             if sink.write(lost.as_bytes()).is_ok() {
                 n_told = n_dropped;
             }

@@ -1,4 +1,4 @@
-//! Events in the chosen vocabulary, and values by the words that they serialise to.
+//! Formats events in the chosen vocabulary; values by the words that they serialise to.
 
 use std::io::IsTerminal as _;
 
@@ -17,20 +17,20 @@ pub(crate) struct Formatter {
     out: String,
     /// Whether the last thing written ended its line.
     is_line_ended: bool,
-    /// Turns until there is something to show.
+    /// Shown until there is something to print.
     spinner: Option<Spinner>,
-    /// How often something was said on stderr until now.
+    /// How often stderr had been written to at the last event.
     n_said: u64,
 }
 
-/// For whoever reads at the terminal what was said, asked and thought.
+/// The style of text on stdout, with thinking.
 pub(crate) fn style() -> Style {
     let color = terminal::color_on_stdout();
     Style { color, width: terminal::width(), verbose: false, show_thinking: true }
 }
 
 impl Formatter {
-    /// Where it is text, the style says how, and the last whether prompts are shown, too.
+    /// A formatter for a session; `style` and `shows_prompts` are for text alone.
     pub(crate) fn new(
         format: Format,
         session: SessionId,
@@ -54,8 +54,8 @@ impl Formatter {
         Self { vocabulary, out: String::new(), is_line_ended: true, spinner: None, n_said }
     }
 
-    /// For a terminal on which nobody types but to answer: the line of a call that has ended takes
-    /// the place of the one that said it runs. Whoever wants no colours wants no such thing either.
+    /// Has the line of a tool call that has ended replace the one that said it runs. For a terminal
+    /// on which nobody types but to answer; whoever wants no colours does not want this either.
     #[must_use]
     pub(crate) fn taking_back(mut self) -> Self {
         if let Vocabulary::Text(text) = &mut self.vocabulary
@@ -76,19 +76,19 @@ impl Formatter {
         self.vocabulary.write(event, &mut self.out);
     }
 
-    /// Nothing has come for a moment: what waited for more is shown.
+    /// Formats what waited for more, because nothing has come for a moment.
     pub(crate) fn settle(&mut self) {
         if let Vocabulary::Text(text) = &mut self.vocabulary {
             text.settle(&mut self.out);
         }
     }
 
-    /// Whoever waits for the first words sees that something happens.
+    /// Shows a spinner until the first output.
     pub(crate) fn wait_with(&mut self, spinner: Spinner) {
         self.spinner = Some(spinner);
     }
 
-    /// Ends the line that the last word stands in; nothing follows.
+    /// Ends the last line, if it is still open; nothing follows.
     pub(crate) fn end_line(&mut self) {
         if let Vocabulary::Answer(answer) = &mut self.vocabulary {
             answer.projection_mut().finish(&mut self.out);
@@ -102,7 +102,7 @@ impl Formatter {
         }
     }
 
-    /// What has been added since the last call.
+    /// Takes the text that has been added since the last call.
     pub(crate) fn take(&mut self) -> String {
         if let Some(last) = self.out.chars().next_back() {
             self.spinner = None;
@@ -117,7 +117,7 @@ pub(crate) fn word(value: &impl Serialize) -> String {
     wire::Json::of(value).read().unwrap_or_default()
 }
 
-/// What a struct serialises to, member by member.
+/// The members that a struct serialises to.
 pub(crate) fn members(value: &impl Serialize) -> Map<String, Value> {
     wire::Json::of(value).read().unwrap_or_default()
 }

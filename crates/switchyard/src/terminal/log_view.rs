@@ -16,8 +16,8 @@ use crate::outcome::{ERROR, Failure};
 use crate::terminal::format::Formatter;
 use crate::terminal::output::print;
 
-/// What was told in part is shown as it is when nothing follows for so long: the rest of it comes
-/// within a fraction of that, or not before something has been done.
+/// Text that has come in part is shown as it is when nothing follows for so long: the rest of it
+/// comes within a fraction of that, or not before something has been done.
 const SETTLED_AFTER: Duration = Duration::from_millis(700);
 
 /// Who answers the questions that are shown.
@@ -28,24 +28,24 @@ pub(crate) enum Questions {
     Elsewhere,
 }
 
-/// A session's log, as far as it is shown.
+/// The view of a session's log, and how far it is shown.
 pub(crate) struct LogView {
     follower: Follower,
     pub(crate) formatter: Formatter,
     questions: Questions,
     shown: Seq,
-    /// How far the log is known, which is further while a question is open.
+    /// The last event that was received, which is further on while a question is open.
     pub(crate) known: Seq,
-    /// What comes before is known and not shown: a projection has to see all.
+    /// Events up to here are received but not shown: a projection has to see all.
     shows_after: Seq,
     open_question: Option<OpenQuestion>,
-    /// Heard, and not acted on yet.
+    /// Received, and not acted on yet.
     next: Option<Heard>,
     /// Why the session could not go on, until somebody takes note of it.
     pub(crate) halted: Option<String>,
 }
 
-/// The last thing that is shown.
+/// A question that waits for its answer; nothing is shown below it.
 #[derive(Debug, Clone, Copy)]
 struct OpenQuestion {
     id: CallId,
@@ -54,7 +54,7 @@ struct OpenQuestion {
 }
 
 impl LogView {
-    /// Shows what comes after `after`.
+    /// A view of the events after `after`.
     pub(crate) fn new(
         session: &Session,
         after: Seq,
@@ -150,7 +150,8 @@ impl LogView {
         events
     }
 
-    /// The next event that may be shown; nothing if it was none.
+    /// The next event that may be shown; none if something else came, or an open question holds it
+    /// back.
     async fn heard(&mut self) -> Result<Option<Event>, Failure> {
         let heard = match self.next.take() {
             Some(heard) => heard,
@@ -163,7 +164,7 @@ impl LogView {
                 return Ok(None);
             }
             Heard::Over(error) => return Err(error.into()),
-            // What was cut off goes on where it was.
+            // A stream that was cut off is resumed where it was.
             Heard::Live | Heard::Lost(_) | Heard::Anew => return Ok(None),
         };
         match self.open_question {
@@ -171,7 +172,7 @@ impl LogView {
             Some(question) => {
                 self.known = event.seq;
                 if question.is_ended_by(&event) {
-                    // What stands between is told again, and shown now.
+                    // The events in between are received again, and shown now.
                     self.follower.rewind(question.at);
                     (self.known, self.open_question) = (question.at, None);
                 }
@@ -222,7 +223,7 @@ pub(crate) async fn read_all(
     Ok(())
 }
 
-/// False when nobody reads any more.
+/// Prints what is formatted; false when nobody reads stdout any more.
 pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
     let text = formatter.take();
     if text.is_empty() {

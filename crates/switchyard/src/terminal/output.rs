@@ -1,4 +1,4 @@
-//! What is written for others: to stdout, or to a file.
+//! Writes output to stdout, or to a file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -26,8 +26,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_stdout(&error))
 }
 
-/// What JSON leaves as it is and a terminal, or its reader, would be led astray by is escaped as
-/// JSON can be. In text for people there is nothing of the kind any more.
+/// Escapes, as JSON can, the characters that JSON leaves as they are and that would mislead a
+/// terminal or its reader. In text for people there are none of them any more.
 fn for_a_terminal(text: &str) -> Cow<'_, str> {
     let is_led_by = |c: char| c >= '\u{7f}' && wire::text::is_hidden(c);
     if !text.contains(is_led_by) {
@@ -43,7 +43,7 @@ fn for_a_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A character as JSON can have it without showing it.
+/// Appends a character as JSON's `\u` escape.
 pub(crate) fn escape_in_json(c: char, out: &mut String) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         // Writing to a String cannot fail.
@@ -51,7 +51,7 @@ pub(crate) fn escape_in_json(c: char, out: &mut String) {
     }
 }
 
-/// Where something long is written: stdout, or a file for us alone, because a log holds whatever
+/// The target of an export: stdout, or a file for our user alone, because a log holds whatever
 /// secrets were said or read.
 pub(crate) struct Output<'a>(Option<(&'a Path, BufWriter<File>)>);
 

@@ -13,7 +13,7 @@ use crate::terminal;
 
 /// Files larger than this are linked, not sent.
 const MAX_INLINE_BYTES: u64 = 8 << 20;
-/// Of a path that is shown in a note.
+/// The longest path that is shown in a note.
 const MAX_PATH_CHARS: usize = 80;
 
 /// The prompt's text; `-` means stdin.
@@ -37,12 +37,12 @@ pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a prompt says and what is sent along, before anything is started.
+/// A prompt's text and attachments, checked before anything is started.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     /// Text, and links to files.
     pub(crate) blocks: Vec<Value>,
-    /// Files of which an agent that can is given what is in them.
+    /// Images and sounds, whose content is sent to agents that take it.
     pub(crate) media: Vec<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl Prompt {
     }
 }
 
-/// Says which of the attached files an agent may not be able to read: those that are sent as
+/// Warns about attached files that an agent may not be able to read: those that are sent as
 /// links and are outside its directories.
 pub(crate) fn tell_outside(attached: &[PathBuf], roots: &[PathBuf]) {
     for path in attached {
@@ -88,7 +88,7 @@ fn link(path: &Path) -> anyhow::Result<Value> {
         bail!("{}: it is not a file", cannot());
     }
     let mime = match mime_of(&real) {
-        // A name that says nothing; what is in it does.
+        // The name does not tell the type, so the content is looked at.
         UNTOLD if !is_text(&real).with_context(cannot)? => "application/octet-stream",
         mime => mime,
     };
@@ -109,9 +109,9 @@ fn is_media(link: &Value) -> bool {
     is_small && (mime.starts_with("image/") || mime.starts_with("audio/"))
 }
 
-/// What a file is whose name does not tell, if it is text.
+/// The type of a text file whose name does not tell it.
 const UNTOLD: &str = "text/plain";
-/// As much as git looks at.
+/// How much of a file is looked at for that: as much as git does.
 const TEXT_LOOKED_AT: u64 = 8000;
 
 fn mime_of(path: &Path) -> &'static str {

@@ -18,7 +18,7 @@ use wire::{Event, Json};
 use crate::terminal;
 pub(crate) use choices::{Typed, Whole, typed};
 
-/// A form's words that are longer are cut.
+/// The longest text of a form's field.
 const MAX_CHARS: usize = 200;
 
 /// Asks one question after the other.
@@ -56,7 +56,7 @@ impl Asker {
         Self { lines, n_shown: Arc::default(), whole }
     }
 
-    /// Answers a question that the log asks, on the side. Nothing happens for other events.
+    /// Asks the question of an event in the background and sends the answer; ignores other events.
     pub(crate) fn consider(&self, event: &Event, session: &Session) {
         let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         let Some(asked) = event.asked_person() else { return };

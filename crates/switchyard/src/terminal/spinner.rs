@@ -1,4 +1,4 @@
-//! A sign of life for whoever waits at a terminal.
+//! A spinner for a person who waits at a terminal.
 //!
 //! It appears on stderr when something takes longer than a second, and leaves no trace. Where
 //! stderr is no terminal there is none.
@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 
 use crate::terminal;
 
-/// What is quicker needs no words.
+/// The delay before it is shown: what is quicker needs none.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TURN_EVERY: Duration = Duration::from_millis(100);
 
-/// Turns until it is dropped.
+/// A spinner, which turns until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Spinner(Option<Shown>);
 
@@ -50,7 +50,7 @@ impl Spinner {
         }
     }
 
-    /// Writes something where the spinner stands.
+    /// Prints something while the spinner makes room for it.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(shown) => shown.bar.suspend(write),

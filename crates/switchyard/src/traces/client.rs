@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 pub(super) struct Client {
     http: reqwest::Client,
     runtime: Handle,
-    /// Said once, until it works again.
+    /// The last batch was not taken; logged once, until it works again.
     is_failing: AtomicBool,
 }
 

@@ -19,7 +19,7 @@ use wire::event::{StopReason, TurnEnded};
 
 /// Tool calls of one turn that get a span.
 const MAX_TOOLS: usize = 512;
-/// Of a title or an error.
+/// The longest title or error in a span.
 const MAX_CHARS: usize = 200;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ fn begin<const N: usize>(
     tracer.build_with_context(builder, parent)
 }
 
-/// What agents and clients write, fit to be shown.
+/// A text of an agent or client as one safe line, with secrets redacted.
 fn shown(secrets: &Secrets, text: &str) -> String {
     projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
 }
@@ -98,7 +98,7 @@ struct TurnSpan {
     secrets: Secrets,
     span: Span,
     inside: Context,
-    /// Those that run.
+    /// The spans of the tool calls that run.
     tools: HashMap<String, Span>,
     n_tools: usize,
     is_ended: bool,
@@ -202,7 +202,7 @@ fn is_over(status: Option<&str>) -> bool {
     matches!(status, Some("completed" | "failed"))
 }
 
-/// What a client or a turn said; a context without a span if it makes no sense.
+/// The trace context of a client or a turn; one without a span if it cannot be parsed.
 fn context_of(given: &TraceContext) -> Context {
     let mut carrier = HashMap::from([("traceparent".to_owned(), given.traceparent.clone())]);
     carrier.extend(given.tracestate.clone().map(|state| ("tracestate".to_owned(), state)));

@@ -45,7 +45,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Arc<Config>) -> Result<ExitCode
     }
 }
 
-/// What an editor is served with.
+/// The daemon that serves an editor.
 enum Prepared {
     There(Box<relay::Socket>),
     Here(InsideDaemon, Box<Order>),
@@ -57,7 +57,7 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
     if let Some(name) = order.agent.as_deref().filter(|_| args.command.is_empty()) {
         crate::agents::find(name, config)?;
     }
-    // Rules of this run are between this process and the agent.
+    // A running daemon cannot be given rules for this run alone.
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
     if let Some(daemon) = Running::find_for(config).filter(|_| is_plain && !args.no_daemon) {
         let socket = relay::open(&order, config, &daemon).await?;
@@ -70,8 +70,7 @@ async fn prepared(args: &AcpArgs, config: &Arc<Config>) -> Result<Prepared, Fail
     Ok(Prepared::Here(own, Box::new(order)))
 }
 
-/// What the sessions of this editor are to be made of. Whoever names nothing gets the agent that
-/// is always there.
+/// The order for the sessions of this editor. Whoever names no agent gets the built-in one.
 fn order(args: &AcpArgs, cwd: &Path) -> Result<Order, Failure> {
     let name = args.name.clone().or_else(|| args.agent.agent.clone());
     let usual = || match args.command.is_empty() {

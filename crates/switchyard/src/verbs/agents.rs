@@ -1,4 +1,4 @@
-//! `switchyard agents`: what there is on this machine, and what is wrong with it.
+//! `switchyard agents`: the agents of this machine, and what is wrong with them.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -46,7 +46,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Everything that is found, told to `each` as it comes, and in the catalogue's order.
+    /// Detects all agents: hands each result to `each` as it comes, and returns all in the
+    /// catalogue's order.
     async fn all(
         &self,
         mut each: impl FnMut(&Found) -> Result<(), Failure>,
@@ -108,7 +109,7 @@ impl Look<'_> {
             |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
         found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
-        // What somebody has installed is more often what is meant.
+        // Installed agents first: they are more often what is meant.
         found.sort_by_key(|one| one.is_built_in);
         if self.args.json {
             print(&format!("{:#}\n", json!(found)))?;
@@ -140,7 +141,8 @@ impl Look<'_> {
     }
 }
 
-/// An agent that is not there is no trouble, unless somebody said that it is.
+/// Whether an absent agent is a problem: if somebody has configured it, or if it is not merely not
+/// installed.
 fn is_trouble(found: &Found) -> bool {
     let is_absent = found.diagnoses.iter().all(|one| one.reason == Reason::NotOnPath);
     !found.is_installed() && (found.is_own || !is_absent)
@@ -172,7 +174,7 @@ fn row(found: &Found, paint: Paint) -> String {
     let mut text = line.trim_end().to_owned();
     text.push('\n');
     for diagnosis in &found.diagnoses {
-        // Not knowing about a login is the rule for some; `doctor` tells.
+        // An unknown login is the rule for some; `doctor` tells.
         if found.is_usable && diagnosis.reason == Reason::AuthUnknown {
             continue;
         }
@@ -191,7 +193,7 @@ fn row(found: &Found, paint: Paint) -> String {
 
 fn title(found: &Found, paint: Paint) -> String {
     let name = sanitize(&found.name);
-    // One's own agents are called after their id already.
+    // The names of custom agents begin with their id already.
     match name.strip_prefix(&found.id) {
         Some(rest) => format!("{}{rest}\n", paint.strong(&found.id)),
         None => format!("{} ({name})\n", paint.strong(&found.id)),
@@ -301,7 +303,7 @@ fn describe_run(run: &Run, line: &mut impl FnMut(&str, &str)) {
     line("strips", &run.env_stripped.join(" "));
 }
 
-/// What agents inside this binary tell beside what is told of all.
+/// Details that only agents inside this binary have.
 fn describe_more(more: &Map<String, Value>, line: &mut impl FnMut(&str, &str)) {
     let all = |name: &str| more.get(name).and_then(Value::as_array).into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();

@@ -26,11 +26,11 @@ use crate::terminal::log_view::{LogView, Questions};
 use crate::terminal::prompt::Prompt;
 use crate::terminal::questions::{Typed, Whole, typed};
 
-/// A person takes longer to read a question.
+/// A line that comes sooner after a question is no answer: a person takes longer to read it.
 const READ_WITHIN: Duration = Duration::from_millis(600);
-/// Of why a session could not go on.
+/// The longest reason why a session could not go on that is shown.
 const MAX_WHY_CHARS: usize = 300;
-/// A person takes longer to type a line.
+/// Lines that come sooner after each other were pasted: a person takes longer to type one.
 const PASTED_WITHIN: Duration = Duration::from_millis(100);
 
 pub(crate) async fn attach(args: AttachArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
@@ -72,7 +72,7 @@ async fn take_part(
         terminal::say("type to prompt; Ctrl-C stops a turn, Ctrl-D leaves; the session stays");
     }
     let mut lines = Some(read_lines());
-    // Nobody types any more, and everything that was asked for has been seen.
+    // Ends when nobody types any more and everything that was asked for has been seen.
     while lines.is_some() || view.is_running() || view.log.known < view.came_at {
         tokio::select! {
             is_looked_at = view.show_next() => match is_looked_at? {
@@ -106,24 +106,24 @@ struct Asked {
     id: CallId,
     turn: Option<TurnId>,
     request: Value,
-    /// All of what it is about, where that is longer than what is shown.
+    /// The question in full, where that is longer than what is shown.
     whole: Option<String>,
     is_form: bool,
     shown_at: Instant,
 }
 
-/// What is on the screen, and what can be answered.
+/// The session on the screen, and the questions that can be answered.
 struct View {
     log: LogView,
     shown_from: Seq,
-    /// The last event that was there before us.
+    /// The last event at the time of attaching.
     came_at: Seq,
     session: Session,
     questions: Vec<Asked>,
     whole: Whole,
     /// Prompts whose turn has not ended.
     open_turns: Vec<TurnId>,
-    /// How the last turn ended that did so before our eyes.
+    /// How the last turn ended that has done so since.
     stop: Option<StopReason>,
     has_terminal: bool,
     line_before: Option<Instant>,
@@ -159,7 +159,7 @@ impl View {
         task::spawn(async move { session.cancel(Some("attach")).await.is_ok() });
     }
 
-    /// Notes an event. Whether it is a question of which more can be shown.
+    /// Notes an event; true if it is a question of which more can be shown.
     fn note(&mut self, event: &Event) -> bool {
         let whole = self.whole.see(event);
         let Some(own) = event.own() else { return false };
@@ -198,13 +198,13 @@ impl View {
         !self.open_turns.is_empty()
     }
 
-    /// As that of `run`, where nobody sits at a terminal.
+    /// The exit code: that of `run`, where nobody sits at a terminal.
     fn exit_code(&self) -> u8 {
         let stop = self.stop.as_ref().filter(|_| !self.has_terminal);
         stop.map_or(0, |stop| outcome::of_turn(stop, false, false))
     }
 
-    /// A line is the answer to the oldest question, or the next prompt.
+    /// Takes a typed line as the answer to the oldest question, or as the next prompt.
     async fn hear(&mut self, line: &Line) -> Result<(), Failure> {
         let before = self.line_before.replace(line.at);
         let (line, at) = (line.text.trim(), line.at);

@@ -24,7 +24,7 @@ use crate::verbs::session_args::add_dirs;
 use crate::verbs::session_args::working_directory;
 use crate::{agents, terminal, this_process};
 
-/// Where what was typed is kept.
+/// The file in which typed prompts are kept.
 const HISTORY: &str = "chat-history";
 
 /// Whether the whole screen is used; the log must not be written there, then.
@@ -37,7 +37,7 @@ pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
 
 pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    // By itself it would leave the terminal as it is while the chat has it.
+    // SIGQUIT would otherwise leave the terminal as the chat has set it.
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
     let running = Running::find_for(&config).filter(|_| !args.no_daemon);
@@ -131,7 +131,7 @@ async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wan
     })
 }
 
-/// What new sessions get, as the API names it.
+/// The order for new sessions, as the API takes it.
 fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
     let mut order = members(&args.wishes.wishes());
     let more = [

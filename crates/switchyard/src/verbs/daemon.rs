@@ -25,7 +25,7 @@ use crate::terminal::spinner::Spinner;
 use crate::this_process::own_exe;
 use crate::this_process::require_a_person;
 
-/// A daemon that mends many sessions may take its time, but not for ever.
+/// How long a start may take: a daemon may have to recover many sessions, but not for ever.
 const START_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -97,7 +97,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The daemon is not started where we are, so that it is told the whole path instead.
+/// The words without `--config`: the daemon runs in another directory, and gets the absolute path.
 fn without_config(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut is_value = false;
     let mut rest: Vec<_> = words.into_iter().collect();
@@ -173,7 +173,7 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the daemon stands, in lines.
+/// The daemon's health, in lines.
 fn state(health: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let count = |value: &Value| value.as_u64().unwrap_or_default();
@@ -240,7 +240,8 @@ fn log_path(config: &Config) -> PathBuf {
     configured.unwrap_or_else(|| config.home.state.join("daemon.log"))
 }
 
-/// Written by the daemon itself, which keeps it small; unless it is told to elsewhere.
+/// The argument by which the daemon itself writes its log, and rotates it; none where the log is
+/// configured to go elsewhere.
 fn own_log(config: &Config, path: &Path) -> Vec<OsString> {
     use std::os::unix::ffi::OsStrExt as _;
     let is_named = std::env::args_os().any(|word| word.as_bytes().starts_with(b"--log-file"));

@@ -49,7 +49,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
     let advice = advice(&config, by_daemon);
     let models = match refused {
         None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
-        // An editor shows what a prompt was answered, and not why a process ended.
+        // An editor shows the answer to a prompt, but not why a process ended.
         Some(failure) => Models::none_because(told(failure)),
     };
     let setup = native::Setup {
@@ -75,7 +75,7 @@ pub(crate) async fn serve(args: NativeAgentArgs, config: Config) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is wrong with the configuration, on stderr now and as the answer to every prompt.
+/// Prints what is wrong with the configuration, and makes it the answer to every prompt.
 fn told(failure: Failure) -> native::provider::Failure {
     failure.say();
     let hint = failure.hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));

@@ -1,4 +1,4 @@
-//! `switchyard run`: a session of a daemon is opened and prompted.
+//! `switchyard run`: opens a session of a daemon and prompts it.
 
 mod messages;
 mod opening;
@@ -26,7 +26,7 @@ use turns::{Ended, Turns};
 
 pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, Failure> {
     let (agent, word) = words::split(&args)?;
-    // Whether everything that is to be sent along is there.
+    // Checks that all attachments are there.
     Prompt::new("", &args.attach)?;
     if let Some(agent) = agent.filter(|_| args.command.is_empty() && args.session.is_none()) {
         crate::agents::find(agent, &config)?.check(&config)?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
         signal = signals.next() => Ok(Ended::With(signal)),
     };
     match ended {
-        // Asked for twice: the keepers end what we leave behind.
+        // After a second signal: the keepers end what we leave behind.
         Ok(Ended::AtOnce(code)) => Ok(ExitCode::from(code)),
         ended => {
             daemon.end().await;
@@ -74,7 +74,7 @@ fn can_ask(args: &RunArgs) -> bool {
     args.format == Format::Text && !args.stdin && terminal::can_ask()
 }
 
-/// What is allowed in one run alone is between this process and the agent.
+/// Whether a running daemon may be used: it cannot be given permissions for this run alone.
 fn can_be_elsewhere(args: &RunArgs) -> bool {
     let PermissionArgs { approve_reads, policy, .. } = &args.permissions;
     let has_mode = args.session.is_some() && args.permissions.mode().is_some();

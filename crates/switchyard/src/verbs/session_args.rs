@@ -1,5 +1,5 @@
-//! What the command line says of a session, as it really is: directories that exist, and what its
-//! agent may do.
+//! Checks the session options of the command line: directories that exist, and the permission
+//! policy.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) fn add_dirs(args: &AgentArgs) -> Result<Vec<PathBuf>, Failure> {
     args.add_dir.iter().map(|dir| working_directory(Some(dir))).collect()
 }
 
-/// A session's own rules and mode. The configuration's rules are the yard's.
+/// A session's own rules and mode. The configuration's rules belong to the session context.
 pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, Failure> {
     let is_wide = matches!(args.mode(), Some(Mode::Auto | Mode::AcceptEdits));
     if is_wide || args.policy.is_some() {

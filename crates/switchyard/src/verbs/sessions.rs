@@ -197,7 +197,7 @@ async fn prune(client: &Client, older_than: u32, keep: usize, yes: bool) -> Resu
     for session in all.iter().skip(keep).filter(is_old) {
         match client.session(session.id).delete().await {
             Ok(()) => n_deleted += 1,
-            // Somebody uses it, or was faster.
+            // The session is in use, or has just been deleted.
             Err(error) if matches!(error.status(), Some(404 | 409)) => {}
             Err(error) => return Err(error.into()),
         }

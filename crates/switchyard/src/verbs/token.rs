@@ -1,4 +1,4 @@
-//! `switchyard token …`: who may talk to the daemon. Works with and without one running.
+//! `switchyard token …`: the tokens of the daemon's clients. Works also where no daemon runs.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::terminal;
 use crate::terminal::output::print;
 use crate::this_process::require_a_person;
 
-/// A daemon that is not stuck has answered long before.
+/// How long a running daemon may take to reload tokens; one that is not stuck is far quicker.
 const LOOKS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
@@ -73,13 +73,13 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// A token that nobody has read is of no use.
+/// Prints a new token. A closed stdout is an error: a token that nobody has read is of no use.
 fn print_once(token: &str) -> Result<(), Failure> {
     print(&format!("{token}\n")).map_err(Failure::even_if_reader_gone)
 }
 
-/// Has a running daemon look at the tokens before we are done, so that what was revoked is of no
-/// use from then on. One that does not answer looks by itself within the second.
+/// Has a running daemon reload the tokens before we are done, so that what was revoked is of no
+/// use from then on. One that does not answer reloads them by itself within the second.
 async fn tell_daemon(config: &Config) {
     if let Some(daemon) = Running::find(config) {
         let client = daemon.client();

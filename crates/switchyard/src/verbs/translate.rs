@@ -1,4 +1,4 @@
-//! `switchyard translate`: what a CLI printed, in another vocabulary. No process, no log.
+//! `switchyard translate`: the output of a CLI, in another vocabulary. No process, no log.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::terminal::output::print;
 
 const ACP: &str = "acp";
 const READ_BYTES: usize = 64 << 10;
-/// What the conversation is called in ACP's messages.
+/// The session id in ACP's messages.
 const SESSION: &str = "translated";
 
 pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
@@ -99,7 +99,7 @@ impl Input {
 struct Writer {
     /// `None`: ACP's own messages.
     formatter: Option<Formatter>,
-    /// What is still to be printed.
+    /// Text that is still to be printed.
     out: String,
     turn: TurnId,
     n_events: u64,
@@ -224,7 +224,7 @@ impl Writer {
         (self.is_running, self.turn) = (false, mint::turn_id());
     }
 
-    /// As an event of our own, or as the line that ACP has for it.
+    /// Writes an event of our own, or the line that ACP has for it.
     fn tell<'a>(&mut self, own: impl Into<Own<'a>>, line: &str) {
         match self.formatter {
             Some(_) => self.own(own),

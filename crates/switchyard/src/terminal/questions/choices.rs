@@ -1,4 +1,4 @@
-//! What can be answered to a permission question, and what a typed line means.
+//! The answers to a permission question, and how a typed line is parsed into one.
 //!
 //! The options stand numbered below the question; `y` is the one that a plain yes means, `n` the
 //! one that rejects this once, where there is exactly one of the kind.
@@ -20,11 +20,11 @@ pub(crate) enum Typed {
     Answer(Answer),
     /// Show all of what the question is about.
     View,
-    /// No answer: what would be one.
+    /// No answer; the text says what would be one.
     Nothing(String),
 }
 
-/// What `line` answers to `request`.
+/// Parses a typed line as the answer to `request`.
 pub(crate) fn typed(line: &str, request: &Value) -> Typed {
     let options = options(request);
     let chosen = match &*line.to_lowercase() {
@@ -107,7 +107,7 @@ fn only<'a, 'b>(options: &'a [&'b Value], kind: &str) -> Option<&'a &'b Value> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Questions with all that they are about, for who asks to see it.
+/// Permission questions in full, for a person who asks to see all of one.
 #[derive(Debug)]
 pub(crate) struct Whole {
     text: Reader<Text>,
@@ -120,7 +120,7 @@ impl Whole {
         Self { text: Reader::new(Text::new(style).whole()) }
     }
 
-    /// Sees every event. The text of a question, if it is longer than what was shown of it.
+    /// Takes every event; returns the full text of a question that is longer than what was shown.
     pub(crate) fn see(&mut self, event: &Event) -> Option<String> {
         let is_about_tools = matches!(
             event.kind,

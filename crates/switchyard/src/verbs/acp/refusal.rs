@@ -14,12 +14,13 @@ use wire::{LineSplitter, Message, MessageKind, RpcError};
 use crate::outcome::Failure;
 use crate::stdio::{self, Reader, Writer};
 
-/// Editors ask as soon as they have started us. What asks nothing for so long is none.
+/// How long a first request is waited for: editors send one as soon as they have started us.
 const ASKS_WITHIN: Duration = Duration::from_secs(10);
-/// An editor that is told takes the agent down; one that sees it end first may say only that.
+/// How long an editor may take to end us once it has the answer; one that sees us end first may
+/// say only that.
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Answers the editor with the failure, which is the command's own afterwards.
+/// Answers the editor with the failure, and returns it as that of the command.
 pub(crate) async fn refuse(failure: Failure, stop: &CancellationToken) -> Failure {
     if std::io::stdin().is_terminal() {
         return failure;
@@ -33,7 +34,7 @@ pub(crate) async fn refuse(failure: Failure, stop: &CancellationToken) -> Failur
         tokio::select! {
             answered = tokio::time::timeout(within, answered) => match answered {
                 Ok(Ok(true)) => within = LEAVES_WITHIN,
-                // It has left, or never was there.
+                // The editor has left, or never was there.
                 Ok(_) | Err(_) => return failure,
             },
             () = stop.cancelled() => return failure,

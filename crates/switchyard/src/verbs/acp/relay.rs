@@ -1,4 +1,4 @@
-//! `switchyard acp` as a way to the daemon: carries lines between the editor and its socket.
+//! `switchyard acp` as a relay: carries lines between the editor and the daemon's socket.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ use crate::this_process::environment_for_agents;
 
 pub(super) type Socket = WebSocketStream<UnixStream>;
 
-/// Opens a socket of the daemon, and says what the editor's sessions are to be made of.
+/// Opens a WebSocket to the daemon, and sends the order for the editor's sessions.
 pub(super) async fn open(
     order: &Order,
     config: &Config,
@@ -64,7 +64,7 @@ pub(super) async fn serve(
             while let Some(line) = lines.next_line() {
                 let text = match line {
                     Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-                    // What cannot be carried is refused there, as any other nonsense is.
+                    // What cannot be carried is sent as a string, which the daemon refuses.
                     Err(error) => format!("\"{error}\""),
                 };
                 sink.send(Message::text(text)).await?;
@@ -88,7 +88,7 @@ pub(super) async fn serve(
     }
 }
 
-/// The order as the daemon takes it.
+/// The order as the notification that the daemon takes.
 fn told(order: &Order) -> String {
     let words = order.command.iter().map(|word| word.to_string_lossy());
     let params = json!({

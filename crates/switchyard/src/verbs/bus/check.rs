@@ -1,6 +1,6 @@
-//! `switchyard bus check`: whether a file is right, and whether everything in it is there.
+//! `switchyard bus check`: whether a file is valid, and whether everything that it names exists.
 //!
-//! In: a file. Out: what it means, what may be wrong and what is wrong, each with what to do;
+//! In: a file. Out: its pools and listeners, its warnings and its problems, each with a hint;
 //! exit code 0, or 1 if something is wrong with it, or 2 if it cannot be read at all.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How another process asks a running bus how it does, or tells it what to do.
+//! The control socket of a bus: other processes ask for its status, or tell it what to do.
 //!
 //! Each bus listens on a unix socket of its own, in a directory that only its user may
 //! enter. One JSON line in, one out.
@@ -42,8 +42,8 @@ pub(super) enum Order {
     Restart { pool: String },
 }
 
-/// Answers other processes of this user until it is dropped. `places` is where the bus listens for
-/// clients.
+/// Answers other processes of this user until it is dropped. `places` are the addresses at which
+/// the bus listens for clients.
 pub(super) async fn listen(
     bus: &Bus,
     source: &Arc<Source>,
@@ -77,7 +77,7 @@ pub(super) async fn listen(
     Ok(AbortOnDropHandle::new(task::spawn(listening)))
 }
 
-/// Asks the bus that listens there.
+/// Sends a request to the bus behind a control socket.
 async fn ask(socket: &Path, order: &Order) -> Result<Value> {
     let answer = async {
         let mut stream = client::connect(socket).await?;
@@ -191,14 +191,14 @@ fn in_short(status: &Value) -> String {
     )
 }
 
-/// Which of the buses that run is meant: the only one, if nothing is said.
+/// Selects one of the running buses: the only one, if nothing is said.
 #[derive(Debug, Default)]
 pub(super) struct Which {
     pub(super) file: Option<PathBuf>,
     pub(super) pid: Option<u32>,
 }
 
-/// The answer of the bus that is meant.
+/// Sends a request to the selected bus, and returns its answer.
 pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result<Value, Failure> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for socket in sockets(&dir(run_dir)) {

@@ -1,4 +1,4 @@
-//! A bus file as what it means: pools, limits and listeners; or what is wrong with it.
+//! A bus file that has been read: pools, limits and listeners; or the error in it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) struct BusFile {
     pub(crate) edges: Edges,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) token_file: Option<PathBuf>,
-    /// What is fine but may not be what was meant.
+    /// Settings that are valid but may not be what was meant.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum FileError {
     Wrong { path: PathBuf, wrong: Wrong },
 }
 
-/// What is wrong with the text, and where.
+/// An error in the text of a bus file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// Line and column, from 1.
@@ -64,7 +64,7 @@ impl Wrong {
 
     pub(super) fn of_json(error: &serde_json::Error) -> Self {
         let at = Some((error.line(), error.column()));
-        // It ends with the place, which is told apart from it.
+        // The message ends with the place, which has a field of its own here.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or(&message);
         Self { at, ..Self::new(message) }

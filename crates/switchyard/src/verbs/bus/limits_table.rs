@@ -1,4 +1,4 @@
-//! `[limits]`: how much is taken, kept and waited for.
+//! `[limits]`: how many clients, sessions and bytes a bus takes, and how long it waits.
 //!
 //! Everything has a default that suits a machine of one's own; what makes no sense together
 //! is refused when the whole file is checked ([`super::setup`]).
@@ -46,8 +46,8 @@ pub(super) struct Marks {
 }
 
 impl Queue {
-    /// With its limit alone, reading stops where it usually does, or early enough that what is
-    /// on its way still finds room.
+    /// The marks of a queue. With its limit alone, reading stops where it usually does, or early
+    /// enough that what is on its way still finds room.
     fn marks(self, usual: QueueMarks) -> QueueMarks {
         match self {
             Self::Limit(full) => {
@@ -78,7 +78,7 @@ impl LimitsTable {
         };
         let usual = Edges::default();
         let max_client_line_bytes = bytes(self.max_client_line, usual.max_client_line_bytes);
-        // Who allows longer lines must not have to know of this one.
+        // It grows with the line limit: whoever allows longer lines need not set it, too.
         let max_unfinished_bytes = usual.max_unfinished_bytes.max(max_client_line_bytes);
         let edges = Edges {
             max_client_line_bytes,

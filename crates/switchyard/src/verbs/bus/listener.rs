@@ -1,4 +1,4 @@
-//! Where clients come in: `[[listen]]` of a bus file, and the addresses of the command line.
+//! The listeners of a bus: `[[listen]]` of its file, and the addresses of the command line.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::cli::bus::{ServeArgs, parse_address};
 
-/// Only the user who runs the bus.
+/// The mode of a socket that is for the user who runs the bus alone.
 pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl TryFrom<ListenTable> for Listener {
 
 fn parse_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
-    // Without it, those that come are turned away at the door.
+    // Without read and write permission of the user nobody could connect.
     mode.filter(|mode| mode & PRIVATE_SOCKET == PRIVATE_SOCKET)
         .ok_or_else(|| format!("{text:?} is no mode for a socket; write it like \"0600\""))
 }

@@ -1,8 +1,8 @@
-//! Bounds what unfinished WebSocket messages hold.
+//! Bounds the memory of unfinished WebSocket messages.
 //!
 //! The library gathers a message until it is whole and does not say how much it has. So the
 //! bytes are counted where they come in: a connection may read so much before it has become a
-//! message, and all connections together may too. Before a client is let in, it is little.
+//! message, and all connections together may too. Before a client is authenticated, it is little.
 
 use std::io;
 use std::pin::Pin;
@@ -13,12 +13,12 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What a connection may send before it is let in, handshake included.
+/// How much a connection may send before it is authenticated, handshake included.
 const MAX_STRANGER_BYTES: usize = 128 << 10;
 /// Headers of frames and the library's own buffer, beside the message.
 const SLACK_BYTES: usize = 256 << 10;
 
-/// What all connections of a listener hold together.
+/// The bytes of unfinished messages of all connections of a listener.
 #[derive(Debug)]
 pub(super) struct Budget {
     n_bytes: AtomicUsize,
@@ -31,7 +31,7 @@ impl Budget {
     }
 }
 
-/// What one connection has read since its last whole message.
+/// The bytes that one connection has read since its last whole message.
 #[derive(Debug)]
 pub(super) struct Meter {
     n_bytes: AtomicUsize,
@@ -48,12 +48,12 @@ impl Meter {
         })
     }
 
-    /// From now on messages may be as long as this.
+    /// Notes that the client is authenticated: from now on messages may be as long as this.
     pub(super) fn let_in(&self, max_message_bytes: usize) {
         self.max_bytes.store(max_message_bytes.saturating_add(SLACK_BYTES), Ordering::Relaxed);
     }
 
-    /// A message is whole.
+    /// Notes that a message is whole.
     pub(super) fn reset(&self) {
         let n_bytes = self.n_bytes.swap(0, Ordering::Relaxed);
         self.budget.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);

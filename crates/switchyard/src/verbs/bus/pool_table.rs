@@ -1,7 +1,7 @@
-//! `[[pool]]`: workers that stand in for each other, as a bus file describes them.
+//! `[[pool]]`: interchangeable workers, as a bus file describes them.
 //!
-//! In: a table, from TOML or made from a stdio Bus file. Out: a [`PoolEntry`], in which it is
-//! settled what runs and how it is looked after.
+//! In: a table, from TOML or made from a stdio Bus file. Out: a [`PoolEntry`], which says what
+//! runs and how it is supervised.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,7 +20,7 @@ const OWN_PREFIX: &str = "SWITCHYARD_";
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolEntry {
     pub(crate) work: Work,
-    /// Where its workers run; where the bus was started if it is left out.
+    /// The working directory of its workers; where the bus was started if it is left out.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) env: BTreeMap<String, String>,
     /// The only variables of the bus that its workers get; all if it is left out.

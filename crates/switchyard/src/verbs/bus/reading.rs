@@ -41,7 +41,7 @@ impl BusFile {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let is_json_name = path.extension().is_some_and(|extension| extension == "json");
         if is_json_name || text.trim_start().starts_with('{') {
-            // As there: relative to where it is started, wherever the file is.
+            // As in stdio Bus: relative to where it is started, wherever the file is.
             return stdio_bus::parse(text).map(|file| file.below(here));
         }
         let tables =

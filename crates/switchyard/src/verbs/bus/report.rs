@@ -1,4 +1,4 @@
-//! What `switchyard bus check` found, in words and as JSON.
+//! The report of `switchyard bus check`, as text and as JSON.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Report {
         }
     }
 
-    /// Of a file that could not be made out.
+    /// The report of a file that could not be parsed.
     pub(super) fn of_wrong(path: &Path, wrong: Wrong) -> Self {
         let Wrong { at, message, hint } = wrong;
         let message = match at {

@@ -28,7 +28,7 @@ use crate::{stdio, terminal};
 
 /// How long killing everything may take.
 const ABORT: Duration = Duration::from_secs(10);
-/// How long the last ones may take to go.
+/// How long the last WebSocket clients may take to go.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(
@@ -51,7 +51,7 @@ pub(super) async fn serve(
         _ => None,
     };
     bus::raise_descriptor_limit();
-    // Whoever can reach the bus can also end it in order.
+    // Before the listeners: whoever can reach the bus can also end it in order.
     let signals = DaemonSignals::listen().context("listening for signals")?;
     let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
@@ -84,7 +84,7 @@ pub(super) async fn serve(
     Ok(code)
 }
 
-/// Until the bus has ended.
+/// Runs until the bus has ended.
 async fn run(
     bus: &Bus,
     source: &Source,
@@ -102,7 +102,7 @@ async fn run(
             () = &mut client, if has_client && !is_ending => Asked::Drain,
         };
         match asked {
-            // Whose terminal is gone will not read a file again.
+            // With a client on stdio the signal means that its terminal is gone.
             Asked::Reload if !has_client => match source.reload(bus).await {
                 Ok(note) => ["read its file again"].into_iter().chain(note).for_each(say),
                 Err(failure) => say(&format!("goes on as before: {failure}")),
@@ -172,7 +172,7 @@ fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
     }
 }
 
-/// What somebody would otherwise wonder about.
+/// Prints what somebody would otherwise wonder about: a missing program, an unused stdin.
 fn tell_beforehand(setup: &bus::Setup, is_on_stdio: bool) {
     for pool in &setup.pools {
         if let Err(error) = pool.launch.find_program() {

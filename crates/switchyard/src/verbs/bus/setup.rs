@@ -23,9 +23,9 @@ use crate::agents::command::agent_command;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 
-/// No conversation fits into less.
+/// The least limit of a line: no conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
-/// What the kernel takes, without the NUL at its end.
+/// The longest path of a socket that the kernel takes, without the NUL at its end.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn first_of(problems: Vec<Failure>) -> Failure {
     }
 }
 
-/// What cannot work as it is written.
+/// The settings of a file that cannot work as they are written.
 pub(super) fn problems(file: &BusFile) -> Vec<Failure> {
     let mut found = Vec::new();
     if file.pools.is_empty() {
@@ -142,7 +142,7 @@ fn edge_problems(edges: &Edges) -> Vec<String> {
     found
 }
 
-/// What works, but perhaps not as it was meant.
+/// The settings of a file that work, but perhaps not as they were meant.
 pub(crate) fn warnings(file: &BusFile) -> Vec<String> {
     let mut found = file.warnings.clone();
     let (line, queue) = (file.edges.max_client_line_bytes, file.limits.worker_queue.full);
@@ -215,7 +215,7 @@ fn set_env(env: &mut Environment, pool: &PoolEntry) {
     env.set.extend(pool.env.iter().map(|(name, value)| (name.into(), value.into())));
 }
 
-/// What is wrong with a plan, and what to do about it.
+/// The failure for an invalid plan, with a hint.
 fn wrong_plan(error: &PlanError) -> Failure {
     let failure = Failure::new(ERROR, error.to_string());
     match error {
@@ -225,10 +225,10 @@ fn wrong_plan(error: &PlanError) -> Failure {
     }
 }
 
-/// What keeps a pool's agent from being started, in the words of a bus file.
+/// The failure to start a pool's agent, with hints in the words of a bus file.
 fn of_pool(pool: &str, failure: Failure) -> Failure {
     let hint = failure.hint.map(|hint| match () {
-        // Elsewhere the mode is a flag, and a command stands behind the other words.
+        // The other commands take the mode as a flag, and an agent's command after the other words.
         () if hint.contains("--permissions") => {
             "choose one with `permissions` in the pool".to_owned()
         }

@@ -1,4 +1,4 @@
-//! Where a bus's setup comes from, at its start and at each reload, and what is said about it.
+//! The source of a bus's setup: its file, read at its start and at each reload.
 
 use std::path::{Path, PathBuf};
 
@@ -12,18 +12,18 @@ use crate::config::Config;
 use crate::outcome::Failure;
 use crate::terminal;
 
-/// Where a bus's setup comes from.
+/// The file of a bus, and all that is needed to read it again.
 pub(super) struct Source {
     pub(super) path: PathBuf,
     here: PathBuf,
     record: Option<PathBuf>,
     pub(super) config: Config,
-    /// Those of the file at the start.
+    /// The file's listeners at the start.
     listeners: Vec<Listener>,
 }
 
 impl Source {
-    /// Also what is read of it first.
+    /// Opens the source, and reads the first setup from it.
     pub(super) async fn open(
         path: &Path,
         record: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl Source {
         Ok(read)
     }
 
-    /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
+    /// Reloads pools and limits; listeners stay as they are. Returns a note for the user.
     pub(super) async fn reload(&self, bus: &Bus) -> Result<Option<&'static str>, Failure> {
         let BusSetup { setup, listeners, .. } = self.read().await?;
         bus.reload(setup).await?;
@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// Says something on stderr.
+/// Prints a message of the bus on stderr.
 pub(super) fn say(text: &str) {
     terminal::say(&format!("switchyard bus: {text}"));
 }

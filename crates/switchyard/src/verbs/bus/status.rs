@@ -1,4 +1,4 @@
-//! The JSON that a bus tells of itself, as people and programs see it: a table, or Prometheus' text.
+//! Formats the status JSON of a bus: as text for people, or as Prometheus' text format.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::terminal::paint::Paint;
 
-/// For a person, from the JSON that a bus gave.
+/// The status as text for a person.
 pub(super) fn text(status: &Value, paint: Paint) -> String {
     let mut text = String::new();
     let number = |value: &Value| value.as_u64().unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) fn text(status: &Value, paint: Paint) -> String {
     text
 }
 
-/// For Prometheus, by its textfile collector or any exporter that runs a command.
+/// The status for Prometheus, by its textfile collector or any exporter that runs a command.
 pub(super) fn prometheus(status: &Value) -> String {
     let mut text = String::new();
     let no_counters = Map::new();

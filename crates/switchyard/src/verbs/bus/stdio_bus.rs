@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<BusFile, Wrong> {
     })
 }
 
-/// Its `limits`.
+/// The `limits` of a stdio Bus configuration.
 struct Given {
     max_input_buffer: Option<Size>,
     max_output_queue: Option<Size>,

@@ -1,7 +1,7 @@
-//! The token that clients of TCP and WebSocket must know.
+//! The token that TCP and WebSocket clients must send.
 //!
-//! In a file that only its user can read; made at the first start and kept, so that clients
-//! need not be told anew.
+//! It is in a file that only its user can read; made at the first start and kept, so that clients
+//! need not be given a new one.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -32,7 +32,7 @@ pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failur
     Ok(token)
 }
 
-/// What is wrong with a file that the user has named.
+/// The problem with a token file that the user has named, if there is one.
 pub(super) fn problem(path: &Path) -> Option<Failure> {
     match read(path) {
         Ok(secret) if Token::new(&secret).is_some() => None,

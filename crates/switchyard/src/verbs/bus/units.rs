@@ -30,7 +30,7 @@ pub(super) struct Wait(pub(super) Duration);
 #[serde(try_from = "WrittenWaitOrNever")]
 pub(super) struct WaitOrNever(pub(super) Option<Wait>);
 
-/// Bytes.
+/// A size in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenSize")]
 pub(super) struct Size(pub(super) u64);
@@ -77,7 +77,7 @@ impl Size {
     }
 }
 
-/// In the largest unit that says it exactly.
+/// A duration in the largest unit that says it exactly.
 pub(super) fn show_millis(n_millis: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     let fits = |(factor, _): &&(u64, &str)| n_millis > 0 && n_millis.is_multiple_of(*factor);
@@ -87,7 +87,7 @@ pub(super) fn show_millis(n_millis: u64) -> String {
     }
 }
 
-/// In the largest binary unit that says it exactly.
+/// A size in the largest binary unit that says it exactly.
 pub(super) fn show_bytes(n_bytes: u64) -> String {
     let fits = |(name, factor): &&(&str, u64)| {
         name.ends_with("iB") && n_bytes > 0 && n_bytes.is_multiple_of(*factor)
@@ -98,7 +98,7 @@ pub(super) fn show_bytes(n_bytes: u64) -> String {
     }
 }
 
-// As they are written, so that whoever wrote something else is told what should be there.
+// The forms in the file; their `expecting` texts tell whoever wrote something else what to write.
 
 #[derive(Deserialize)]
 #[serde(

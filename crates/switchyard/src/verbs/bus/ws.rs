@@ -32,21 +32,21 @@ use super::meter::{Budget, Meter, Metered};
 const MAX_HANDSHAKES: usize = 256;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(2);
-/// A client that says nothing for so long is asked whether it is there, and gone if it does
-/// not answer for as long again.
+/// A client that says nothing for so long is pinged, and closed if it does not answer for as
+/// long again.
 const SILENCE: Duration = Duration::from_secs(30);
 const TOKEN_PROTOCOL: &str = "switchyard.token.";
 
-/// Who is let in, and where to.
+/// The settings of a WebSocket listener: the token that lets clients in, and their pool.
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) bus: Bus,
     pub(super) token: Option<Token>,
     pub(super) pool: Option<Arc<str>>,
     pub(super) max_line_bytes: usize,
-    /// What unfinished messages may hold, of all its connections together.
+    /// How many bytes unfinished messages may hold, of all its connections together.
     pub(super) max_unfinished_bytes: usize,
-    /// What is to be waited for before the process ends.
+    /// The connections, which are waited for before the process ends.
     pub(super) connections: TaskTracker,
 }
 
@@ -74,7 +74,7 @@ async fn accept(listener: TcpListener, door: Door) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Strangers must not take the descriptors of those who are known.
+                // Unauthenticated connections must not take the descriptors of clients.
                 let Ok(handshake) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
                 let (door, meter) = (door.clone(), Meter::new(&budget));
                 let connections = door.connections.clone();
@@ -136,8 +136,9 @@ fn said_token(request: &Request) -> Option<&str> {
     bearer.or(from_protocol).map(str::trim)
 }
 
-/// A browser lets any page connect anywhere and says only where the page is from. Without a
-/// token, that and the name by which we were called are all there is to go by.
+/// Checks the origin and host of a handshake without a token, and chooses the subprotocol. A
+/// browser lets any page connect anywhere and says only where the page is from: without a token,
+/// that and the host name are all there is to go by.
 fn check_handshake(
     request: &Request,
     mut response: Response,
@@ -157,7 +158,7 @@ fn check_handshake(
             return Err(refusal(StatusCode::FORBIDDEN, "not for pages of other hosts\n"));
         }
     }
-    // Browsers want one of those that they offered: rather not the one with the token.
+    // Browsers want one of the subprotocols that they offered: rather not the one with the token.
     let chosen = protocols(request)
         .find(|name| !name.starts_with(TOKEN_PROTOCOL))
         .or_else(|| protocols(request).next());
@@ -180,7 +181,7 @@ fn protocols(request: &Request) -> impl Iterator<Item = &str> {
 
 /// Whether a host, with or without a port, is this machine by its own names.
 fn is_loopback_name(host: &str) -> bool {
-    // Nobody on this machine needs a name before it.
+    // A user name before the host is no way to name this machine.
     if host.contains('@') {
         return false;
     }
@@ -194,7 +195,8 @@ fn is_loopback_name(host: &str) -> bool {
 
 type Socket = WebSocketStream<Metered>;
 
-/// Ends when either side does; what the client had asked is then cancelled by the bus.
+/// Carries messages until either side ends; open requests of the client are then cancelled by the
+/// bus.
 async fn bridge(socket: Socket, port: Port, meter: &Meter, max_line_bytes: usize) -> Result<()> {
     let (mut sink, stream) = socket.split();
     let Port { sender: to_bus, receiver: from_bus } = port;
@@ -225,7 +227,7 @@ async fn upstream(
         if message.is_text() || message.is_binary() {
             on_message();
         }
-        // While the bus does not take what it said, it cannot be heard and is not missed.
+        // While the bus does not take its message, the client cannot be heard and is not missed.
         let _nobody_waits = heard.send(None);
         match message {
             Message::Text(text) => to_bus.send(&one_line(&text)).await?,
@@ -238,7 +240,8 @@ async fn upstream(
     Ok(())
 }
 
-/// Between the parts of a JSON value a line end is a space; inside a string it cannot be.
+/// A message as one line: a line end becomes a space between the parts of a JSON value, and cannot
+/// be inside a string.
 fn one_line(text: &str) -> Vec<u8> {
     text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }).collect()
 }

@@ -1,7 +1,7 @@
 //! Prompts that come on stdin, a line each.
 //!
 //! In: stdin. Out: its lines, in order. A blank line is no message; one that is too long or not
-//! UTF-8 is told on stderr with its number and passed over. No more than one message is read ahead,
+//! UTF-8 is reported on stderr by its number and skipped. No more than one message is read ahead,
 //! so whoever writes faster than the agent answers waits at the pipe.
 
 use std::io::{self, Read};

@@ -21,13 +21,13 @@ use crate::verbs::session_args::working_directory;
 #[derive(Clone)]
 pub(super) struct Opened {
     pub(super) session: Session,
-    /// What comes after this is shown.
+    /// Events after this one are shown.
     pub(super) cursor: Seq,
     pub(super) is_new: bool,
     /// Its agent is to be started before anything is set or prompted: what keeps it from that is no
     /// failed turn.
     pub(super) is_unstarted: bool,
-    /// As PATCH has them.
+    /// Changes to the session before its first prompt, as members of PATCH.
     pub(super) changes: Map<String, Value>,
 }
 

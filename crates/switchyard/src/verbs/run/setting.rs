@@ -1,4 +1,4 @@
-//! Sets a session to what `run` was asked for, before its prompt.
+//! Applies the options of `run` to a session, before its prompt.
 //!
 //! The agent may ask something meanwhile, and may wait for the answer before it sets anything, so
 //! the log is shown and its questions are answered as in a turn.
@@ -11,7 +11,7 @@ use crate::outcome::Failure;
 use crate::signals::Signals;
 
 impl Turns<'_> {
-    /// How the run has ended, if that was the end of it.
+    /// Starts the agent and applies the options; returns how the run has ended, if it has.
     pub(super) async fn set(&mut self, signals: &mut Signals) -> Result<Option<Ended>, Failure> {
         let Opened { session, is_new, is_unstarted, changes, .. } = self.opened.clone();
         let auth = self.args.auth.as_deref();

@@ -1,11 +1,11 @@
-//! What the events of a turn tell about its end, and the exit code that follows from it.
+//! A turn's end, as its events tell it, and the exit code that follows from it.
 
 use wire::event::{DecidedBy, Limit, StopReason};
 use wire::{Event, Fault, Own, TurnId};
 
 use crate::outcome::{self, Failure};
 
-/// What the events of a turn tell about its end.
+/// The facts in a turn's events that decide the exit code.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) was_denied_unattended: bool,
@@ -25,7 +25,7 @@ pub(super) struct End {
 }
 
 impl Seen {
-    /// Sees an event before there is a turn.
+    /// Notes an event before there is a turn.
     pub(super) fn look_before(&mut self, event: &Event) {
         match event.own() {
             Some(Own::PermissionResolved(resolved)) => {
@@ -66,7 +66,7 @@ impl Seen {
         self.was_rejected || self.was_denied_unattended
     }
 
-    /// What to say beside [`outcome::DENIED`].
+    /// The hint beside [`outcome::DENIED`].
     pub(super) fn hint(&self) -> &'static str {
         match self.was_denied_unattended {
             true => "nobody was there to ask; see --approve-reads, --permissions and --policy",

@@ -55,10 +55,10 @@ impl Ended {
     }
 }
 
-/// What ends a run from outside.
+/// The events that end a run from outside.
 struct Outside<'a> {
     signals: &'a mut Signals,
-    /// Until nobody reads our output any more; one for the whole run, because it costs a thread.
+    /// Resolves when nobody reads our output any more; one for the whole run, as it costs a thread.
     reader_gone: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Turns<'a> {
         }
         let mut turn = self.prompt(first).await?;
         let mut outside = Outside { signals, reader_gone: Box::pin(terminal::reader_gone()) };
-        // Of the last turn that did not go well.
+        // The exit code and the hint of the last turn that did not go well.
         let mut code = 0;
         let mut hint = None;
         let over = loop {
@@ -135,7 +135,7 @@ impl<'a> Turns<'a> {
         let over = over?;
         match rest {
             Ok(SessionInfo { halted: Some(why), .. }) => return Err(halted(why)),
-            // A daemon that has ended was there until the turn had.
+            // Another process's daemon may have ended: it was there until the turn had.
             Err(failure) if self.daemon.is_here() => return Err(failure),
             _ => {}
         }
@@ -195,7 +195,7 @@ impl<'a> Turns<'a> {
                         return Err(halted(why));
                     }
                     for event in &events {
-                        // What stands behind the end of our turn is not ours to answer.
+                        // Questions after the end of our turn are not ours to answer.
                         if self.seen.end.is_none() {
                             self.consider(event);
                         }
@@ -265,8 +265,8 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Where stdout has nothing but answers, each ends its line, and why there is none is said
-    /// elsewhere.
+    /// Ends the line of an answer, where stdout has nothing but answers, and prints on stderr why
+    /// there is none.
     fn end_answer(&mut self) -> Result<(), Failure> {
         if self.args.format == Format::Quiet {
             self.view.formatter.end_line();
@@ -276,14 +276,14 @@ impl<'a> Turns<'a> {
         Ok(())
     }
 
-    /// Has a question answered: by the person who is there, or with no.
+    /// Has a question answered: by the person at the terminal, or with no.
     pub(super) fn consider(&mut self, event: &Event) {
         if let Some(asker) = &self.asker {
             return asker.consider(event, self.session());
         }
         let Some(asked) = event.asked_person() else { return };
         if self.daemon.is_here() && asked.limit.is_none() {
-            // The session rejects by itself what its agent asks nobody.
+            // A session of this process rejects by itself a question that nobody can answer.
             return;
         }
         self.seen.limit = asked.limit.or(self.seen.limit.take());
@@ -306,7 +306,7 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The session could not go on.
+/// The failure of a session that could not go on.
 fn halted(why: String) -> Failure {
     let hint = match why.contains("has reached its limit") {
         true => "start a new session, or raise store.max_session_bytes",

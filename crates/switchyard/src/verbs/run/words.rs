@@ -1,4 +1,4 @@
-//! The words of `run`: which of them is the agent, and which the prompt.
+//! The positional arguments of `run`: which of them is the agent, and which the prompt.
 
 use projection::sanitize_line;
 use runtimes::catalogue::{Catalogue, Inside};
@@ -7,11 +7,11 @@ use crate::agents;
 use crate::cli::run::RunArgs;
 use crate::outcome::Failure;
 
-/// Of a prompt that is shown in a hint.
+/// The longest prompt that is shown in a hint.
 const MAX_HINT_CHARS: usize = 80;
 
-/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word. There is no prompt among
-/// the words if prompts come on stdin.
+/// Splits `[AGENT] PROMPT`; with one word alone the agent is named by an option. There is no prompt
+/// among the words if prompts come on stdin.
 pub(super) fn split(args: &RunArgs) -> Result<(Option<&str>, Option<&str>), Failure> {
     if args.json {
         return Err(Failure::usage("`run` has no --json").hint("use --format json"));
