@@ -14,7 +14,7 @@ use roots::{Forbidden, Named};
 
 use crate::outcome::{ERROR, Failure};
 
-/// In `~/.local/state/switchyard`: a link to each home that is elsewhere.
+/// The directory in `~/.local/state/switchyard` with a link to each home that is elsewhere.
 const HOMES: &str = "homes";
 
 const PROJECTS: &str = "projects";
@@ -105,7 +105,7 @@ impl Home {
         let Some(plain) = Self::plain() else { return };
         let usual = Self::usual().ok().flatten();
         let is_usual = usual.is_some_and(|usual| usual.config == self.config);
-        // One that was named may be in a directory that somebody works in.
+        // A configuration that was named may lie in a directory that somebody works in.
         let config = self.config.parent().filter(|_| is_usual);
         for own in [Some(self.state.as_path()), config].into_iter().flatten() {
             if own == plain.state || Some(own) == plain.config.parent() || !own.exists() {

@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and what it says when it fails.
+//! The end of a command: its exit code, and its error message.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

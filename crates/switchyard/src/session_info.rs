@@ -71,7 +71,7 @@ impl SessionInfo {
         query: &str,
         limit: usize,
     ) -> Result<Vec<Self>, Failure> {
-        /// As many as the API gives at once.
+        /// The largest page that the API gives.
         const MAX_PAGE: usize = 500;
         let mut all: Vec<Self> = Vec::new();
         let mut cursor = String::new();

@@ -30,7 +30,7 @@ impl Signals {
     }
 }
 
-/// What a signal asks a daemon to do.
+/// The action that a signal asks of a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// SIGTERM or SIGINT: take no more, let what runs come to an end.
@@ -65,7 +65,7 @@ impl DaemonSignals {
         })
     }
 
-    /// What the next signal asks for. Cancel-safe.
+    /// The action that the next signal asks for. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Asked {
         tokio::select! {
             biased;

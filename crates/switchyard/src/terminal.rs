@@ -67,7 +67,7 @@ pub(crate) async fn reader_gone() {
             }
         }
     };
-    // Without it the channel is closed at once.
+    // If the thread cannot be started the channel is closed at once.
     let _watching = std::thread::Builder::new().spawn(watch);
     if noticed.await.is_err() {
         // A reader that cannot be watched is taken to stay.

@@ -1,4 +1,4 @@
-//! From the name of an agent to the command that starts it as an ACP agent.
+//! Resolves the name of an agent to the command that starts it as an ACP agent.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

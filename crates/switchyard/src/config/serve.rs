@@ -28,7 +28,7 @@ pub(crate) struct Serve {
     proxy_users: Vec<User>,
     pub(crate) insecure: bool,
     pub(crate) agent: Option<String>,
-    /// Where sessions of network clients may work.
+    /// The directories in which sessions of network clients may work.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) projects: Option<PathBuf>,
     /// How long turns may go on after the daemon was asked to end.

@@ -39,7 +39,7 @@ fn is_for_others(address: &IpAddr) -> bool {
     !address.is_loopback() && !address.is_unspecified() && !address.is_multicast() && !is_link_local
 }
 
-/// From which address the kernel would send there. Connecting a datagram socket sends nothing.
+/// The address from which the kernel would send there. Connecting a datagram socket sends nothing.
 fn sender_to(beyond: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = match beyond {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

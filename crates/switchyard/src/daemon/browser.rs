@@ -57,7 +57,7 @@ impl Drop for Opening {
 }
 
 fn write(path: &Path, link: &str) -> std::io::Result<()> {
-    // One that a killed daemon left behind; it may be somebody's with another mode.
+    // A file that a killed daemon left behind, or of another mode.
     let _ = std::fs::remove_file(path);
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     // The link has no letter that means anything in HTML.

@@ -108,7 +108,7 @@ impl Listeners {
         }
         let plain = self.http.iter().filter(|bound| !bound.has_tls());
         let addresses: Vec<SocketAddr> = plain.filter_map(Bound::local_addr).collect();
-        // Then it is reached by many names, of which this machine's is only one.
+        // Then the page is reached by many names, of which the loopback one is only one.
         if addresses.iter().any(|at| at.ip().is_unspecified()) {
             return Ok(None);
         }

@@ -21,7 +21,7 @@ pub(crate) struct Notify {
 }
 
 impl Notify {
-    /// As the environment says. What cannot be used is logged and left out.
+    /// Connects as the environment says. What cannot be used is logged and left out.
     pub(crate) fn from_env() -> Self {
         let text = |name: &str| std::env::var(name).ok();
         let watchdog = watchdog(text("WATCHDOG_USEC"), text("WATCHDOG_PID"));

@@ -81,7 +81,7 @@ pub(crate) async fn serve(
         }
         false => "`switchyard token login` makes a link".to_owned(),
     };
-    // In one piece: whoever starts a daemon reads as much as there is at once.
+    // Printed in one piece: `daemon start` reads as much as there is at once.
     print(&format!("switchyard serve: {} · log in: {way}\n", listeners.base()))
         .map_err(Failure::even_if_reader_gone)?;
     if !server::page::is_built() {

@@ -23,11 +23,11 @@ pub(crate) struct Service {
     signals: DaemonSignals,
 }
 
-/// How draining ended.
+/// The way in which draining ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drained {
     InTime,
-    /// Somebody asked a second time.
+    /// A second signal has cut it short.
     CutShort,
 }
 

@@ -16,7 +16,7 @@ use crate::terminal::paint::Paint;
 
 /// The longest value that is shown.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
-/// How much is looked at beyond that, so that a secret at the cut is recognised.
+/// How many bytes are looked at beyond that, so that a secret at the cut is recognised.
 const LOOKAHEAD_BYTES: usize = 4096;
 /// The most that is shown of all values together.
 const MAX_LINE_BYTES: usize = 64 * 1024;

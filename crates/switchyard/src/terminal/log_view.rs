@@ -20,7 +20,7 @@ use crate::terminal::output::print;
 /// comes within a fraction of that, or not before something has been done.
 const SETTLED_AFTER: Duration = Duration::from_millis(700);
 
-/// Who answers the questions that are shown.
+/// The one who answers the questions that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Questions {
     /// A person at this terminal.

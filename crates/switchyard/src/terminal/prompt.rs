@@ -111,7 +111,7 @@ fn is_media(link: &Value) -> bool {
 
 /// The type of a text file whose name does not tell it.
 const UNTOLD: &str = "text/plain";
-/// How much of a file is looked at for that: as much as git does.
+/// How many bytes of a file tell whether it is text: as many as git looks at.
 const TEXT_LOOKED_AT: u64 = 8000;
 
 fn mime_of(path: &Path) -> &'static str {

@@ -69,7 +69,7 @@ impl Asker {
                 true => asker.form(&request).await,
                 false => asker.permission(&request, whole.as_deref()).await,
             };
-            // One that somebody else has answered needs no answer.
+            // A question that somebody else has answered needs no answer.
             let _ = session.answer(id, &answer).await;
         });
     }

@@ -171,7 +171,7 @@ impl View {
             Own::TurnEnded(ended) => {
                 self.open_turns.retain(|turn| Some(*turn) != event.turn);
                 self.questions.retain(|asked| asked.turn.is_none() || asked.turn != event.turn);
-                // How turns of the past ended is not how this one did.
+                // Turns that ended before we attached do not decide the exit code.
                 self.stop = Some(ended.stop_reason).filter(|_| event.seq > self.came_at);
             }
             Own::PromptDropped(_) => self.open_turns.retain(|turn| Some(*turn) != event.turn),
@@ -225,7 +225,7 @@ impl View {
         }
         match typed(line, &asked.request) {
             Typed::Answer(answer) => {
-                // One that somebody else has answered needs no answer.
+                // A question that somebody else has answered needs no answer.
                 let _ = self.session.answer(asked.id, &answer).await;
             }
             _ if asked.is_form => terminal::say("the agent asks with a form: Enter rejects it"),

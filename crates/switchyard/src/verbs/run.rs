@@ -42,7 +42,7 @@ pub(crate) async fn run(args: RunArgs, config: Arc<Config>) -> Result<ExitCode, 
         (None, word) => prompt::read_text(word.unwrap_or_default())?,
     };
     let prompt = Prompt::new(&text, &args.attach)?;
-    // Only now: until here an interrupt simply ends us, also while stdin is read.
+    // Not earlier: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
     let running = Running::find_for(&config).filter(|_| can_be_elsewhere(&args));
     let policy = session_args::policy(&config, &args.permissions)?;

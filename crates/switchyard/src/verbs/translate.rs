@@ -177,7 +177,7 @@ impl Writer {
                     self.ended(&Json::of(&ended), Some(&fault));
                 }
             },
-            // Only between us and the CLI.
+            // These are only between us and the CLI.
             Said::Opened(_) | Said::Lost(_) | Said::Withdrawn(_) | Said::Write(_) => {}
         }
     }

@@ -70,7 +70,7 @@ pub(super) async fn serve(
                 sink.send(Message::text(text)).await?;
             }
             if reader.read_buf(lines.buffer()).await? == 0 {
-                // What was asked is still answered.
+                // Requests that were sent are still answered.
                 sink.send(Message::Close(None)).await?;
                 return anyhow::Ok(());
             }

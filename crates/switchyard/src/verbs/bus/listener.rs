@@ -22,7 +22,7 @@ pub(crate) struct Listener {
 pub(crate) enum Place {
     Tcp(SocketAddr),
     Ws(SocketAddr),
-    /// With the mode of its file.
+    /// A unix socket, with the mode of its file.
     Unix(PathBuf, u32),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ListenTable {
 }
 
 impl Listener {
-    /// Those of the command line.
+    /// The listeners of the command line.
     pub(super) fn all_of(args: &ServeArgs) -> impl Iterator<Item = Self> {
         let tcp = args.tcp.iter().map(|address| Place::Tcp(*address));
         let ws = args.ws.iter().map(|address| Place::Ws(*address));

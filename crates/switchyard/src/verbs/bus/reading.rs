@@ -94,7 +94,7 @@ impl<T> Default for Many<T> {
 }
 
 impl<T> Many<T> {
-    /// What the tables mean; an error is where its table begins.
+    /// Converts the tables; an error has the place where its table begins.
     fn settle<M: TryFrom<T, Error = String>>(self, text: &str) -> Result<Vec<M>, Wrong> {
         let each = self.0.into_iter().map(|table| {
             let at = Some(place(text, table.span().start));

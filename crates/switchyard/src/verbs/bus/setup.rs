@@ -1,4 +1,4 @@
-//! From a bus file to what a bus is started with.
+//! Makes of a bus file the setup with which a bus is started.
 //!
 //! In: a [`BusFile`] and this user's configuration. Out: plans, launches, limits and
 //! listeners that fit together, or what is wrong and what to do. Whether programs are there
@@ -171,7 +171,7 @@ pub(crate) fn warnings(file: &BusFile) -> Vec<String> {
     found
 }
 
-/// How a worker of a pool is started.
+/// The launch of a pool's workers.
 pub(super) async fn launch(
     pool: &PoolEntry,
     config: &Config,

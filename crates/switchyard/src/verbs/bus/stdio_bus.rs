@@ -147,7 +147,7 @@ fn read_pool(
         },
         env: read_env(pool.get("env"), &of_pool)?,
         workers: Some(workers),
-        // It never restarted a worker that ended well; here one comes when it is needed.
+        // Stdio Bus never restarted a worker that ended well; here one is started on demand.
         restart: Some(Restart::OnFailure),
         intensity: IntensityTable {
             deaths: Some(given.max_restarts),

@@ -1,4 +1,4 @@
-//! `switchyard config show`: what is in effect, in the form of the file. Keys are never shown.
+//! `switchyard config show`: the settings in effect, in the form of the file. Keys are never shown.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::config::serve::{Serve, Warm};
 use crate::config::{Config, File, Wait};
 use crate::terminal::format::members;
 
-/// What is in effect, in the form of the file.
+/// The settings in effect, in the form of the file.
 pub(super) fn show(config: &Config) -> String {
     let File { store, limits, waits, permissions, workers, webhook, log, .. } = &config.file;
     let mut text = String::new();

@@ -11,7 +11,7 @@ use wire::{LineError, LineSplitter};
 
 use crate::terminal;
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]

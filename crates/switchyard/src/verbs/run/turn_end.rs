@@ -17,7 +17,7 @@ pub(super) struct Seen {
     pub(super) end: Option<End>,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug)]
 pub(super) struct End {
     reason: StopReason,

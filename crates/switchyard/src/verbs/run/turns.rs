@@ -39,7 +39,7 @@ pub(super) struct Turns<'a> {
     asker: Option<Asker>,
 }
 
-/// How a run has ended.
+/// The end of a run.
 pub(super) enum Ended {
     /// With this exit code.
     With(u8),
@@ -62,7 +62,7 @@ struct Outside<'a> {
     reader_gone: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// How one turn, or the wait for the next, has come to its end.
+/// The end of a turn, or of the wait for the next prompt.
 enum Over {
     /// The turn has ended, with this exit code.
     Turn(u8),
@@ -288,7 +288,7 @@ impl<'a> Turns<'a> {
         }
         self.seen.limit = asked.limit.or(self.seen.limit.take());
         let session = self.session().clone();
-        // One that somebody else has answered needs no answer.
+        // A question that somebody else has answered needs no answer.
         task::spawn(async move { session.answer(asked.id, &Answer::Unattended).await.is_ok() });
     }
 
