@@ -150,7 +150,7 @@ pub(crate) fn options(config: &Config) -> Options {
             Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
         }
         Err(error) => {
-            tracing::warn!(dir = %cache.display(), %error, "cannot keep what is found out");
+            tracing::warn!(dir = %cache.display(), %error, "cannot cache what is detected");
             Options::new(launch)
         }
     }
@@ -165,7 +165,7 @@ pub(crate) async fn ready(
     let mut found = detect_one(definition, &options).await;
     if !found.is_cached {
         for what in &found.unfinished {
-            tracing::warn!(agent = found.id, what, "not known; it is not asked again for minutes");
+            tracing::warn!(agent = found.id, what, "unfinished probe; not repeated for minutes");
         }
     }
     match found.run.take_if(|_| found.is_usable) {

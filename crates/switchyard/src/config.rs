@@ -248,7 +248,10 @@ fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     };
     let lines = [file.limits.worker_line_bytes, file.limits.client_line_bytes];
     if lines.into_iter().any(|bytes| bytes < MIN_LINE_BYTES) {
-        bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
+        bail!(
+            "{}: limits.worker_line_bytes and limits.client_line_bytes need {MIN_LINE_BYTES} or more",
+            home.config.display()
+        );
     }
     Ok(Config { home, file, observers: Observers::default(), written })
 }

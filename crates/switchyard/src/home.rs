@@ -112,7 +112,7 @@ impl Home {
                 continue;
             }
             if let Err(error) = note_at(&plain.state.join(HOMES), own) {
-                tracing::warn!(%error, "cannot note where this home is; others do not know of it");
+                tracing::warn!(%error, "cannot note this home: other homes do not know of it");
             }
         }
     }

@@ -165,7 +165,7 @@ async fn obey(
     match verb {
         Verb::Serve(args) => match service {
             Some(service) => serve::serve(args, Arc::new(config), service).await,
-            None => Err(Failure::usage("the daemon has nobody to run it")),
+            None => Err(Failure::usage("the daemon was started without its service")),
         },
         Verb::Run(args) => run::run(args, Arc::new(config)).await,
         Verb::Chat(args) => chat::chat(args, Arc::new(config)).await,

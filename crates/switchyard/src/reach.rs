@@ -45,7 +45,7 @@ impl Running {
             None => Some(daemon),
             Some(there) => {
                 let (here, there) = (here.display(), there.display());
-                tracing::info!(%here, %there, "the daemon goes by another file: done without it");
+                tracing::info!(%here, %there, "the daemon has another configuration: not used");
                 None
             }
         }

@@ -27,7 +27,7 @@ impl Notify {
         let watchdog = watchdog(text("WATCHDOG_USEC"), text("WATCHDOG_PID"));
         match std::env::var_os("NOTIFY_SOCKET").filter(|address| !address.is_empty()) {
             Some(address) => Self::to(&address, watchdog).unwrap_or_else(|error| {
-                tracing::warn!(%error, ?address, "the service manager cannot be told anything");
+                tracing::warn!(%error, ?address, "cannot notify the service manager");
                 Self::default()
             }),
             None => Self::default(),
@@ -79,7 +79,7 @@ impl Notify {
     fn send(&self, state: &str) {
         let Some((socket, address)) = &self.manager else { return };
         if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
-            tracing::warn!(%error, "the service manager was not told");
+            tracing::warn!(%error, "could not notify the service manager");
         }
     }
 }

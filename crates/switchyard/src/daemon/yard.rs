@@ -48,8 +48,8 @@ pub(crate) async fn sweep(config: &Config) {
                 tracing::warn!(worker = worker.id, pids = ?worker.pids, "ended a left-over worker");
             }
         }
-        Ok(Err(error)) => tracing::warn!(%error, "cannot sweep"),
-        Err(error) => tracing::warn!(%error, "cannot sweep"),
+        Ok(Err(error)) => tracing::warn!(%error, "cannot clean up after an earlier process"),
+        Err(error) => tracing::warn!(%error, "cannot clean up after an earlier process"),
     }
 }
 

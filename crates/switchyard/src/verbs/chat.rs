@@ -99,7 +99,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Arc<Config>) -> Result<ExitCode
 }
 
 async fn wanted(args: &ChatArgs, config: &Config, daemon: &Daemon) -> Result<Wanted, Failure> {
-    let remark = "no daemon runs: sessions run in this process, and rest when you leave";
+    let remark = "no daemon runs: sessions run in this process, and stop when you leave";
     let cwd = working_directory(args.agent.cwd.as_deref())?;
     make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {

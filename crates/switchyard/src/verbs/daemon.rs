@@ -115,7 +115,7 @@ fn global_words() -> Vec<OsString> {
 }
 
 async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
-    require_a_person("what others work with is for people to stop")?;
+    require_a_person("it may not stop the daemon")?;
     let Some(running) = presence::find(&config.home.run) else {
         terminal::say("no daemon runs");
         return Ok(ExitCode::SUCCESS);

@@ -30,7 +30,7 @@ pub(crate) fn add_dirs(args: &AgentArgs) -> Result<Vec<PathBuf>, Failure> {
 pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, Failure> {
     let is_wide = matches!(args.mode(), Some(Mode::Auto | Mode::AcceptEdits));
     if is_wide || args.policy.is_some() {
-        require_a_person("it cannot give a session wider permissions than it would get")?;
+        require_a_person("it may not give a session wider permissions than the configured ones")?;
     }
     let mut rules = Rules::default();
     if let Some(path) = &args.policy {

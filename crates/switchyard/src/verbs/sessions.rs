@@ -31,7 +31,7 @@ use crate::verbs::session_args::working_directory;
 
 pub(crate) async fn dispatch(verb: SessionsVerb, config: Arc<Config>) -> Result<ExitCode, Failure> {
     if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
-        require_a_person("what sessions have said and decided is for people to delete")?;
+        require_a_person("it may not delete sessions")?;
     }
     let daemon = Daemon::for_the_log(&config)?;
     let daemon = &daemon;

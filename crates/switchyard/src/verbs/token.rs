@@ -21,7 +21,7 @@ use crate::this_process::require_a_person;
 const LOOKS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
-    require_a_person("it can let nobody in; tokens are for people to make and to see")?;
+    require_a_person("it may neither see nor change tokens")?;
     if matches!(verb, TokenVerb::Login) {
         return log_in(&config).await;
     }

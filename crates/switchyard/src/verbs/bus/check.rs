@@ -24,7 +24,7 @@ pub(super) async fn check(
     is_json: bool,
     config: &Config,
 ) -> Result<ExitCode, Failure> {
-    let here = std::env::current_dir().context("cannot tell where this is")?;
+    let here = std::env::current_dir().context("cannot find the working directory")?;
     let report = match BusFile::read(path, &here) {
         Ok(file) => look(file, path, config, &here).await,
         Err(error @ FileError::Unreadable { .. }) => return Err(error.into()),

@@ -120,13 +120,13 @@ impl Report {
             text.push_str(&self.table(paint));
         }
         if !self.limits.is_empty() {
-            let _ = writeln!(text, "\n{}", paint.strong("limits that are not the usual ones"));
+            let _ = writeln!(text, "\n{}", paint.strong("limits that differ from the defaults"));
             for Changed { name, value, usual } in &self.limits {
-                let _ = writeln!(text, "  {name:<19} {value} (usually {usual})");
+                let _ = writeln!(text, "  {name:<19} {value} (default {usual})");
             }
         }
         if self.form.is_some() {
-            let _ = writeln!(text, "\n{}", paint.strong("clients come by"));
+            let _ = writeln!(text, "\n{}", paint.strong("listeners"));
             text.push_str(&self.entrances());
         }
         for warning in &self.warnings {

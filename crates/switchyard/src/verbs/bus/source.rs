@@ -29,7 +29,7 @@ impl Source {
         record: Option<PathBuf>,
         config: Config,
     ) -> Result<(Self, BusSetup), Failure> {
-        let here = std::env::current_dir().context("cannot tell where this is")?;
+        let here = std::env::current_dir().context("cannot find the working directory")?;
         let path = here.join(path);
         let mut source = Self { path, here, record, config, listeners: Vec::new() };
         let first = source.read().await?;

@@ -38,7 +38,7 @@ pub(super) async fn open(
 ) -> Result<Opened, Failure> {
     let wishes = args.wishes.wishes();
     if !wishes.are_modest() {
-        require_a_person("it cannot choose a mode or an option that may allow more")?;
+        require_a_person("it may not choose a mode or an option that may allow more")?;
     }
     match &args.session {
         Some(named) => earlier(daemon, args, agent, named, &wishes).await,
