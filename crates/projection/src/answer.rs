@@ -1,17 +1,18 @@
 //! The agent's answer and nothing else.
 //!
-//! In: what changes. Out: the text of the agent's messages as it streams. For a pipe the
-//! text is left as it is; for a terminal it is made safe first.
+//! In: the changes of a conversation. Out: the text of the agent's messages as it streams. For a
+//! pipe the text is left as it is; for a terminal it is made safe first.
 //!
-//! Some agents say why a turn failed as if it were their answer. It is none, so the last piece
-//! waits until it is known what follows, and is left out if the end of the turn says the same.
+//! Some agents send the error of a failed turn as if it were their answer. It is none, so the last
+//! piece waits until it is known what follows, and is left out if the end of the turn says the
+//! same.
 
 use wire::Own;
 
 use super::conversation::{Change, Conversation, Projection};
 use wire::text::Sanitizer;
 
-/// A log as the agent's answer.
+/// The projection to the bare text of the agent's answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Present when the reader is a terminal.
@@ -25,7 +26,7 @@ impl Answer {
         Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
     }
 
-    /// Writes what waits: nothing will follow.
+    /// Writes the piece that waits: nothing will follow.
     pub fn finish(&mut self, out: &mut String) {
         let text = std::mem::take(&mut self.held);
         match &mut self.sanitizer {
@@ -53,9 +54,9 @@ impl Projection for Answer {
                     sanitizer.finish(out);
                 }
             }
-            // An answer that goes on after this, or a person who is asked and sees all that was said.
-            // What else may come at any moment, between a failure and the end of its turn too: usage,
-            // titles, commands, what Switchyard notes.
+            // The answer goes on after these, or a person is asked and has to see all of it.
+            // Everything else may come at any moment, between a failure and the end of its turn
+            // too: usage, titles, commands, notices.
             Change::Thought { .. }
             | Change::CallSeen { .. }
             | Change::Planned { .. }

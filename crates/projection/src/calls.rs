@@ -1,9 +1,9 @@
 //! Puts tool calls together from the pieces agents send.
 //!
-//! In: the fields of `tool_call`, `tool_call_update` or of the `toolCall` a permission
-//! question is about; any of them may be the first that is heard of a call. Out: the call
-//! as it is known so far. A field that is missing or null leaves what was known. A call
-//! belongs to the turn it was first seen in; the same id in another turn is another call.
+//! In: the fields of `tool_call`, `tool_call_update` or of the `toolCall` a permission question is
+//! about; any of them may be the first report of a call. Out: the call as it is known so far. A
+//! field that is missing or null leaves what was known. A call belongs to the turn it was first
+//! seen in; the same id in another turn is another call.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::content::{Block, blocks, parent_call};
 use super::json::{Node, Object};
 use super::shell::command_line;
 
-/// How far a call has come.
+/// The status of a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CallStatus)]
@@ -27,7 +27,7 @@ pub enum Status {
     Completed,
     Failed,
     Cancelled,
-    /// Its turn ended, and nobody said what became of it.
+    /// Its turn ended, and the agent never reported how the call ended.
     Abandoned,
 }
 
@@ -59,7 +59,7 @@ pub enum Output {
     Other(String),
 }
 
-/// Where a call reads or writes.
+/// A file that a call reads or writes, and perhaps the line.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = CallLocation)]
@@ -92,9 +92,9 @@ pub struct ToolCall {
     pub id: String,
     pub turn: Option<TurnId>,
     pub first_seen: Millis,
-    /// It had ended when it was first heard of.
+    /// It had ended already in the first report of it.
     pub is_orphan: bool,
-    /// It is over, and what it held was let go: this is what came late.
+    /// It is over and its contents were freed: the fields have only what came after that.
     pub is_late: bool,
     /// Its turn ended before it did.
     pub is_left_open: bool,
@@ -117,7 +117,7 @@ impl ToolCall {
         self.status.is_some_and(Status::is_terminal)
     }
 
-    /// How far it has come, as far as anybody has said it.
+    /// Its status as far as it is known.
     pub fn known_status(&self) -> Status {
         match self.status {
             Some(status) if status.is_terminal() => status,
@@ -126,9 +126,9 @@ impl ToolCall {
         }
     }
 
-    /// Whether the agent may still be writing the input. Some agents open a call as
-    /// `pending` with part of its input and fill in the rest, so what is told only once has
-    /// to wait; a call that has output, or is not said to be pending, is past that.
+    /// Whether the agent may still be writing the input. Some agents open a call as `pending` with
+    /// part of its input and fill in the rest, so what is shown only once has to wait; a call that
+    /// has output, or is not reported as pending, is past that.
     fn is_being_written(&self) -> bool {
         self.status == Some(Status::Pending) && self.output.is_empty()
     }
@@ -143,7 +143,7 @@ impl ToolCall {
         self.raw_input.as_ref().filter(|input| !Node::of(*input).object().is_empty())
     }
 
-    /// What the tool is called: its own name, or the next best thing.
+    /// The tool's own name, or else the call's kind or title.
     pub fn name(&self) -> &str {
         let kind = self.kind.as_ref().filter(|kind| *kind != "other");
         self.name.as_ref().or(kind).or(self.title.as_ref()).map_or("tool", |name| name)
@@ -186,11 +186,11 @@ impl ToolCall {
         keep(&mut self.name, "name");
         keep(&mut self.title, "title");
         keep(&mut self.kind, "kind");
-        // Nothing is made on its own behalf.
+        // A call that names itself as its parent has none.
         let parent = parent_call(fields).filter(|parent| *parent != self.id);
         self.parent = parent.or(self.parent.take());
         if let Some(status) = fields.text("status").and_then(|word| Status::read(&word)) {
-            // What has ended has ended: a straggler does not open it again.
+            // A late update does not reopen a call that has ended.
             if !self.is_ended() {
                 self.status = Some(status);
             }
@@ -246,11 +246,11 @@ fn read_block(block: &Block<'_>) -> Option<Output> {
     }
 }
 
-/// A call of a conversation.
+/// The key of a tool call in its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(usize);
 
-/// What tells of a call.
+/// The kind of message that reports a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sighting {
     Call,
@@ -263,13 +263,13 @@ pub(crate) enum Sighting {
 pub(crate) struct Calls {
     all: Vec<ToolCall>,
     by_id: HashMap<(Option<TurnId>, String), CallKey>,
-    /// Of calls that share an id the last.
+    /// The last call with an id, whatever its turn.
     latest: HashMap<String, CallKey>,
-    /// Those before this one are of earlier turns.
+    /// Index of the first call after those of earlier turns.
     current_from: usize,
-    /// Those that ended with the event at hand, at which somebody may still look.
+    /// Calls that ended with the current event; projections may still read their contents.
     over: Vec<CallKey>,
-    /// Those that have not begun, as too little is known of them.
+    /// Calls that have not begun, as too little is known of them.
     waiting: Vec<CallKey>,
 }
 
@@ -283,7 +283,7 @@ impl Calls {
         &mut self.all[index]
     }
 
-    /// About how many bytes those take that are over.
+    /// About how many bytes the calls that are over take.
     pub(crate) fn weight(&self) -> usize {
         // Each id stands in two maps as well.
         let texts =
@@ -296,7 +296,7 @@ impl Calls {
         self.by_id.get(&(turn, id.to_owned())).copied()
     }
 
-    /// Adds what `fields` say about their call.
+    /// Merges `fields` into their call, which may be a new one.
     pub(crate) fn merge(
         &mut self,
         turn: Option<TurnId>,
@@ -306,7 +306,7 @@ impl Calls {
     ) -> CallKey {
         let id = fields.label("toolCallId").unwrap_or_default().into_owned();
         let next = CallKey(self.all.len());
-        // What is said of a call after its turn, or outside of any, is said of that call.
+        // An update after the call's turn, or outside of any turn, belongs to that call.
         let latest = self.latest.get(&id).copied().filter(|_| sighting == Sighting::Update);
         let key = self.find(turn, &id).or(latest).unwrap_or(next);
         if key == next {
@@ -322,24 +322,25 @@ impl Calls {
         key
     }
 
-    /// Whether it begins with this.
+    /// Marks a call as begun; true the first time.
     pub(crate) fn begin(&mut self, key: CallKey) -> bool {
         let place = self.waiting.iter().position(|waiting| *waiting == key);
         place.map(|place| self.waiting.remove(place)).is_some()
     }
 
-    /// Those that begin with this.
+    /// Marks all waiting calls as begun, and returns them.
     pub(crate) fn begin_all(&mut self) -> Vec<CallKey> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Whether its end has not been told.
+    /// Marks a call as ended; true the first time.
     pub(crate) fn end(&mut self, key: CallKey) -> bool {
         self.over.push(key);
         !std::mem::replace(&mut self.get_mut(key).is_end_told, true)
     }
 
-    /// The calls of the turn that ends of which nobody has said how they ended.
+    /// Marks the calls of the ending turn whose end was not reported as left open, and returns
+    /// them.
     pub(crate) fn leave_open(&mut self) -> Vec<CallKey> {
         let current = (self.current_from..self.all.len()).map(CallKey);
         let open: Vec<_> = current.filter(|key| !self.get(*key).is_end_told).collect();
@@ -351,7 +352,8 @@ impl Calls {
         open
     }
 
-    /// What of a call's images and sounds was not told; each piece of a call repeats those before.
+    /// The images and sounds of a call that were not shown before; each report repeats the earlier
+    /// ones.
     pub(crate) fn new_media<T>(&mut self, key: CallKey, media: Vec<T>) -> Vec<T> {
         let call = self.get_mut(key);
         let n_told = call.n_media;
@@ -360,7 +362,8 @@ impl Calls {
         media.into_iter().skip(n_told).filter(|_| !is_over).collect()
     }
 
-    /// Lets go of what the calls held that are over; their ids stay, so that a late update is known.
+    /// Frees the contents of calls that are over; their ids stay, so that late updates are
+    /// recognized.
     pub(crate) fn let_go(&mut self) {
         for key in std::mem::take(&mut self.over) {
             let call = self.get_mut(key);

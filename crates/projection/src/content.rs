@@ -67,7 +67,7 @@ impl<'a> Block<'a> {
         Media::of(&self.fields)
     }
 
-    /// What it calls itself.
+    /// Its `name` member.
     pub fn name(&self) -> Option<Cow<'a, str>> {
         self.fields.words("name")
     }
@@ -83,18 +83,18 @@ impl<'a> Block<'a> {
             .iter()
             .find_map(|key| self.fields.words(key).or_else(|| resource.words(key)));
         Some(match detail {
-            // An address may hold the whole file.
+            // A `data:` URI may hold the whole file, so it is cut.
             Some(detail) => format!("[{}: {}]", inline(&kind), inline(&detail)),
             None => format!("[{}]", inline(&kind)),
         })
     }
 
-    /// Whether there is anything in it to tell of.
+    /// Whether it has anything to show.
     pub(crate) fn is_told(&self) -> bool {
         self.kind().is_some_and(|kind| kind != "text") || self.file().is_some()
     }
 
-    /// What tells one block that is not text from another, however it is written.
+    /// The type and URI that identify a block that is not text, however it is written.
     pub(crate) fn identity(&self) -> (String, Option<String>) {
         let resource = self.fields.object("resource");
         let uri = self.fields.words("uri").or_else(|| resource.words("uri"));
@@ -121,7 +121,7 @@ fn embedded_size(holder: &Object<'_>) -> Option<u64> {
     Some(decoded_len(&data))
 }
 
-/// The call on whose behalf a sub-agent says or does what `fields` tell.
+/// The call whose sub-agent sends this, if one does.
 pub(crate) fn parent_call(fields: &Object<'_>) -> Option<String> {
     let meta = fields.object("_meta");
     let parent = meta.object("claudeCode").words("parentToolUseId");

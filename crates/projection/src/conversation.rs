@@ -1,4 +1,4 @@
-//! The one reading of a log: events in, what they change out.
+//! The one reading of a log: events in, the changes they make out.
 //!
 //! It knows what every vocabulary would otherwise have to find out for itself: which turn runs
 //! and that each ends once, what of an answer is new, what the pieces of a tool call come to, when
@@ -21,12 +21,12 @@ use crate::terminals::Terminals;
 use crate::turn::{Turn, TurnEnd};
 use crate::usage::{Context, ConversationUsage};
 
-/// A session as its log has it, up to some event.
+/// The state of a session according to its log, up to some event.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     seq: Seq,
     at: Millis,
-    /// The turn that the event at hand belongs to.
+    /// The turn of the current event.
     event_turn: Option<TurnId>,
     cwd: Option<String>,
     turn: Option<Turn>,
@@ -44,15 +44,15 @@ pub struct Conversation {
     errors_told: Vec<String>,
 }
 
-/// A vocabulary: what somebody who reads a log in it is told.
+/// One output format of a log: turns the changes of a conversation into that format.
 pub trait Projection {
     type Out;
 
-    /// Tells of a change; `now` is the conversation after the event that brought it.
+    /// Writes one change to `out`; `now` is the conversation after the event that caused it.
     fn tell(&mut self, change: Change<'_>, now: &Conversation, out: &mut Self::Out);
 }
 
-/// Reads a log in one vocabulary. A copy goes on from the same place.
+/// Reads a log and renders it in one vocabulary. A copy goes on from the same event.
 #[derive(Debug, Clone)]
 pub struct Reader<P> {
     conversation: Conversation,
@@ -70,7 +70,7 @@ impl<P: Projection> Reader<P> {
         }
     }
 
-    /// What the event gives.
+    /// The output for one event.
     pub fn read(&mut self, event: &Event) -> P::Out
     where
         P::Out: Default,
@@ -80,8 +80,8 @@ impl<P: Projection> Reader<P> {
         out
     }
 
-    /// Tells what waited for more to be known. Whoever shows a log as it grows calls this when
-    /// nothing has come for a moment: what is being done now is not told after it was done.
+    /// Shows the tool calls that were held back until more is known of them. A view of a growing
+    /// log calls this when no event has come for a moment, so that a call is shown while it runs.
     pub fn settle(&mut self, out: &mut P::Out) {
         for change in self.conversation.settle() {
             self.projection.tell(change, &self.conversation, out);
@@ -127,7 +127,7 @@ impl Conversation {
         self.turn.as_ref()
     }
 
-    /// Where the session works.
+    /// The session's working directory.
     pub fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
@@ -149,7 +149,7 @@ impl Conversation {
         &self.plan
     }
 
-    /// What the session has used so far, as its agent tells it.
+    /// Tokens, context and cost of the session so far, as its agent reports them.
     pub fn usage(&self) -> &ConversationUsage {
         &self.context.usage
     }
@@ -165,7 +165,8 @@ impl Conversation {
         changes
     }
 
-    /// The agent has gone on to something else, so there is no more to wait for.
+    /// Begins the calls that were held back: the agent has gone on to something else, so no more of
+    /// their input will come.
     fn begin_waiting(&mut self, changes: &mut Vec<Change<'_>>) {
         let begin = |call| Change::CallBegan { call, is_asked: false };
         changes.extend(self.calls.begin_all().into_iter().map(begin));

@@ -17,10 +17,10 @@ const CONTEXT_LINES: usize = 3;
 /// for the smallest difference is quadratic, and nobody reads a diff of that size anyway.
 const LONGEST_SEARCH_LINES: usize = 8_000;
 
-/// As `diff` says it.
+/// The note of `diff` for a last line without a line break.
 const NO_LAST_BREAK: &str = "\\ No newline at end of file";
 
-/// What became of a line.
+/// The kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `@@ -1,3 +1,4 @@`
@@ -56,8 +56,8 @@ impl<'a> Diff<'a> {
     }
 
     pub fn between(old: &'a str, new: &'a str) -> Self {
-        // Where all lines end alike, their ends are not worth a sign; nor is a last line break
-        // that both lack, as parts of files do.
+        // Where all lines end alike, their line breaks are not shown; nor is a last line break that
+        // both lack, as parts of files do.
         let is_windows = has_windows_lines(old) && has_windows_lines(new);
         let is_end_changed =
             !old.is_empty() && !new.is_empty() && old.ends_with('\n') != new.ends_with('\n');
@@ -177,7 +177,7 @@ pub(crate) fn unified(file: &FileDiff) -> String {
     text
 }
 
-/// A text as its lines, and whether that its last one has no end is to be told.
+/// One side of a diff: its lines, and whether to note that the last one has no line break.
 struct Side<'a> {
     lines: Vec<&'a str>,
     lacks_last_break: bool,
@@ -193,13 +193,13 @@ fn lines(text: &str, is_windows: bool) -> Vec<&str> {
     text.split_inclusive('\n').map(|line| line.strip_suffix(end).unwrap_or(line)).collect()
 }
 
-/// Lines in whose place there are others now; one of the two may be none.
+/// Old lines and the new ones that replace them; one of the two may be none.
 struct Replaced {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// What has to be replaced, from the start to the end; the lines in between are the same.
+/// The replaced lines, from the start to the end; the lines in between are the same.
 fn replaced(old: &[&str], new: &[&str]) -> Vec<Replaced> {
     let n_prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[n_prefix..], &new[n_prefix..]);

@@ -1,8 +1,8 @@
 //! The log as session envelopes: `{id, time, role, turn?, ev: {t: …}}`.
 //!
-//! In: what changes. Out: a flat stream of envelopes. Turns never overlap and every start
-//! has one end; a tool call starts at most once and ends once, at the latest with its turn;
-//! times never go back. All ids are cuid2 derived from the log, so that the same log read
+//! In: the changes of a conversation. Out: a flat stream of envelopes. Turns never overlap and
+//! every start has one end; a tool call starts at most once and ends once, at the latest with its
+//! turn; times never go back. All ids are cuid2 derived from the log, so that the same log read
 //! again gives the same ids.
 
 mod subagents;
@@ -32,7 +32,7 @@ pub struct Envelopes {
     seq: Seq,
     n_of_event: u64,
     subagents: Subagents,
-    /// What the change at hand gives; empty in between.
+    /// The output of the current change; empty in between.
     out: Vec<Envelope>,
 }
 
@@ -101,7 +101,7 @@ impl Envelopes {
         }
     }
 
-    /// What the agent says, or the sub-agent that works for a call of its.
+    /// Pushes output of the agent, or of the sub-agent that works for one of its calls.
     fn say(&mut self, parent: Option<String>, ev: Ev, now: &Conversation) {
         let subagent = parent.map(|parent| self.subagent_of(now.event_turn(), &parent, now));
         self.push_from(subagent, self.turn_of(now), ev, now);
@@ -146,7 +146,7 @@ impl Envelopes {
         self.remark(text, now);
     }
 
-    /// Pushes what the agent says or does, or one of its sub-agents.
+    /// Pushes an envelope of the agent, or of one of its sub-agents.
     fn push_from(
         &mut self,
         subagent: Option<CallId>,
@@ -181,7 +181,7 @@ fn text_ev(text: String) -> Option<Ev> {
     (!text.is_empty()).then_some(Ev::Text { text, thinking: false })
 }
 
-/// Text, or a file that is carried or pointed to.
+/// The event for text, or for a file that is embedded or linked.
 fn block_ev(block: &Block<'_>) -> Option<Ev> {
     if let Some(text) = block.text() {
         return text_ev(text.into_owned());

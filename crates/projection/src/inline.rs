@@ -1,4 +1,4 @@
-//! Text of others as a part of a line.
+//! Untrusted text as a part of a line.
 
 /// Longest text that is shown inside of a line.
 const LONGEST_INLINE: usize = 200;

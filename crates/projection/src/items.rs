@@ -1,8 +1,8 @@
 //! The log as a conversation to be shown: items from top to bottom, and what changes in them.
 //!
-//! In: what changes. Out: for every event what a client does to the items it has. A client only
-//! puts items below the others, replaces them by their keys and appends text; it need not know
-//! what events mean.
+//! In: the changes of a conversation. Out: for every event what a client does to the items it has.
+//! A client only puts items below the others, replaces them by their keys and appends text; it need
+//! not know what events mean.
 
 mod calls;
 mod questions;
@@ -29,13 +29,13 @@ pub use types::{
     QueuedPrompt, Resolution, RunningTurn, SlashCommand, TerminalChange, ToolItem,
 };
 
-/// Slash commands; more than anybody offers.
+/// Slash commands that are kept; more than any agent offers.
 const MAX_COMMANDS: usize = 500;
 
-/// A log as items.
+/// The projection to items.
 #[derive(Debug, Clone, Default)]
 pub struct Items {
-    /// The event that made items last, and how many.
+    /// The last event that made items, and how many.
     seq: Seq,
     n_of_event: usize,
     last: Last,
@@ -43,10 +43,10 @@ pub struct Items {
     cards: BTreeMap<CallKey, Card>,
     questions: HashMap<CallId, Open>,
     queue: Vec<QueuedPrompt>,
-    /// The prompt that was told, and whose turn begins now.
+    /// A prompt that was shown already, and whose turn begins now.
     next: Option<QueuedPrompt>,
     running: Option<RunningTurn>,
-    /// What the change at hand gives; empty in between.
+    /// The output of the current change; empty in between.
     out: Out,
 }
 
@@ -55,9 +55,9 @@ pub struct Items {
 enum Last {
     #[default]
     Other,
-    /// What came piece by piece, by its item's key.
+    /// A streamed item: its kind, its turn, its key.
     Streamed(Stream, Option<TurnId>, String),
-    /// What an agent says for the user.
+    /// A message that an agent sends for the user.
     Said(Box<ConversationItem>),
 }
 
@@ -65,7 +65,7 @@ enum Last {
 enum Stream {
     Answer,
     Thought,
-    /// A line a piece.
+    /// One line for each piece.
     Stderr,
 }
 
@@ -108,7 +108,7 @@ impl Items {
             Change::TurnEnded(end) => self.turn_ended(*end, now),
             Change::Own(own, told) => self.own_event(&own, told, now),
             Change::Update(name, update, told) => self.update(name, &update, told, now),
-            // Told with the end, or with the call's content.
+            // Part of the turn's end, or of the call's content.
             Change::Failed { .. } | Change::CallBegan { .. } | Change::CallMedia(..) => {}
         }
     }
@@ -178,7 +178,7 @@ impl Items {
     }
 
     fn turn_started(&mut self, now: &Conversation) {
-        // What was planned in a turn before says nothing about this one.
+        // The plan of an earlier turn says nothing about this one.
         (self.plan, self.next) = (None, None);
         let turn = now.event_turn().map(|turn| turn.to_string()).unwrap_or_default();
         let n_before = self.queue.len();
@@ -201,7 +201,7 @@ impl Items {
             remedy: fault.remedy,
             is_said,
         });
-        // That a prompt was dropped is told in words.
+        // A prompt that was dropped has a notice.
         if !matches!(end.why, Why::Dropped(_)) {
             let part = ConversationPart::End(Box::new(EndItem {
                 stop_reason,
@@ -238,7 +238,7 @@ impl Items {
                     self.tell_state(ConversationState { running, ..ConversationState::default() });
                 }
             }
-            // The worker before may have gone in a crash that nobody could log.
+            // The worker before this one may have died in a crash that nobody could log.
             Own::WorkerStarted(_) | Own::WorkerExited(_) => {
                 self.out.push(ConversationChange::TerminalsLost {});
                 self.new_settings();
@@ -285,7 +285,7 @@ impl Items {
                 let told = told.filter(|told| told.weight >= Weight::Detail);
                 if let Some(mut told) = told {
                     if told.weight == Weight::Detail {
-                        // Something of a newer agent: nobody knows what it means.
+                        // An update of a newer agent, of unknown meaning.
                         told.more = Some(update.pretty());
                     }
                     self.push(ConversationPart::Notice(told.into()), now);
@@ -302,7 +302,7 @@ impl Items {
         let blocks = Node::of(received.prompt).items().into_iter().map(Node::to_json).collect();
         let (by, time) = (received.by.clone(), now.at().0);
         let prompt = QueuedPrompt { turn, by, time, seq, blocks };
-        // Where nothing runs it was told, and begins.
+        // Where nothing runs the prompt was shown already, and its turn begins.
         if now.turn().is_none() {
             self.next = Some(prompt);
         } else {
@@ -311,7 +311,7 @@ impl Items {
         }
     }
 
-    /// What a prompt that waits no more said.
+    /// Removes a dropped prompt from the queue, and returns its text.
     fn unqueue(&mut self, now: &Conversation) -> Option<String> {
         let turn = now.event_turn()?.to_string();
         let queued = match self.queue.iter().position(|queued| queued.turn == turn) {
@@ -340,7 +340,7 @@ impl Items {
         self.out.push(ConversationChange::State(state));
     }
 
-    /// More of what came last, if that is of the same stream; or else the beginning of an item.
+    /// Appends to the last item, if that is of the same stream; or else begins an item.
     fn stream(&mut self, stream: Stream, text: String, now: &Conversation) {
         let turn = now.event_turn();
         match &self.last {

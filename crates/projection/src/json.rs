@@ -116,7 +116,7 @@ impl<'a> Object<'a> {
         self.get(key)?.text()
     }
 
-    /// A string that says something.
+    /// A string that is not blank.
     pub fn words(&self, key: &str) -> Option<Cow<'a, str>> {
         self.text(key).filter(|text| !text.trim().is_empty())
     }

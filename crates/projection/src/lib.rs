@@ -1,9 +1,9 @@
-//! What the log of a session says, and how it is told.
+//! Reads the log of a session and renders it in several vocabularies.
 //!
 //! In: events of one session, in order. [`Conversation`] reads them, in one place for all, and
-//! says of each event what it changes. Out: what a client expects of the [`Projection`] it reads,
-//! which makes words of those changes and knows nothing of payloads. All of it is pure: no I/O, no
-//! clock, no randomness, so the same log always gives the same output, and a copy of a
+//! returns for each event the changes it makes. Out: the format that a client asked for: its
+//! [`Projection`] writes those changes in it and knows nothing of payloads. All of it is pure: no
+//! I/O, no clock, no randomness, so the same log always gives the same output, and a copy of a
 //! [`Reader`] goes on where the original was.
 //!
 //! Payloads are read leniently, because they are the agent's bytes: a member that is missing, null

@@ -1,4 +1,4 @@
-//! Images and sounds in content blocks: what they are in one line, and as a file that is carried.
+//! Images and sounds in content blocks: described in one line, and as a file in a `data:` URI.
 //!
 //! In: the members of a block. Out: its kind, size and bytes, if it has bytes. They are the agent's:
 //! only what is base64 under a plain name of a type is put into a URI, and only up to a limit.
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::inline::inline;
 use super::json::Object;
 
-/// Of base64 that is carried inside of an envelope; what is longer is told in a line.
+/// Limit of base64 that an envelope carries; longer media are described in a line.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 /// A file that a block carries or points to, when its name and size are known.
@@ -49,7 +49,7 @@ impl<'a> Media<'a> {
         }
     }
 
-    /// The whole of it, unless it is too large or no base64.
+    /// As a file with all its data, unless it is too large or no base64.
     pub(crate) fn file(&self) -> Option<File> {
         let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
         if self.data.len() > MAX_CARRIED_BYTES || !self.data.bytes().all(is_base64) {
@@ -57,7 +57,7 @@ impl<'a> Media<'a> {
         }
         let mime_type = self.mime_type.as_deref().filter(|name| is_plain_type(name));
         let extension = mime_type.and_then(|name| name.split_once('/')).map(|(_, of)| of);
-        // `svg+xml` and the like: what a file is called by.
+        // `svg+xml` and the like: the part before the plus is the file extension.
         let extension = extension.and_then(|of| of.split('+').next()).unwrap_or("bin");
         let named = mime_type.unwrap_or("application/octet-stream");
         Some(File {

@@ -1,5 +1,5 @@
-//! What is told beside the conversation, in words: of the agent's process, of the session, of what
-//! somebody did to it. The same words in every view that people read.
+//! Notices shown beside the conversation, in words: about the agent's process, the session, and
+//! what people did to it. The same words in every view that people read.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use wire::event::{
 use crate::json::{Node, Object};
 use crate::usage::limit_words;
 
-/// Something that is told in a line.
+/// A remark of one line beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub tone: Tone,
@@ -20,7 +20,7 @@ pub struct Notice {
     pub text: String,
     /// Who did it, as the log names them.
     pub by: Option<String>,
-    /// Long or technical, as it came.
+    /// Long or technical details, unchanged: stderr, parameters.
     pub more: Option<String>,
 }
 
@@ -33,16 +33,16 @@ pub enum Tone {
     Error,
 }
 
-/// Who is told.
+/// The importance of a notice: which readers get it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Who looks for the cause of something.
+    /// For finding the cause of something.
     Trace,
-    /// Who wants to know all that was done.
+    /// For readers who want to know all that was done.
     Detail,
-    /// Who follows a session, and not who only waits for an answer.
+    /// For readers who follow a session, and not for those who only wait for an answer.
     Remark,
-    /// Everybody.
+    /// For everybody.
     News,
 }
 
@@ -63,7 +63,7 @@ impl Notice {
         Self { weight: Weight::Detail, ..Self::news(Tone::Info, text) }
     }
 
-    /// What an event of our own says. `is_running`: a turn runs.
+    /// The notice for an event of Switchyard itself. `is_running`: a turn runs.
     pub(crate) fn of_own(own: &Own<'_>, is_running: bool) -> Option<Self> {
         Some(match own {
             Own::SessionCreated(created) => created_words(created),
@@ -121,7 +121,7 @@ impl Notice {
         })
     }
 
-    /// What an update of the agent says that is neither talk nor tools.
+    /// The notice for an update of the agent that is neither text nor a tool call.
     pub(crate) fn of_update(name: &str, update: &Object<'_>) -> Option<Self> {
         let word = |key: &str| update.words(key).unwrap_or_default();
         Some(match name {
@@ -187,7 +187,7 @@ fn step_words(step: CancelRung) -> Option<Notice> {
 
 fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
     let is_clean = exited.signal.is_none() && exited.code.is_none_or(|code| code == 0);
-    // What we ended ourselves after its last turn is no news.
+    // The end of a process that we stopped ourselves after its last turn interests nobody.
     let is_expected = (is_clean || exited.stopped) && !is_running;
     let how = match (exited.signal, exited.code) {
         (Some(signal), _) => format!("was ended by signal {signal}"),
@@ -206,7 +206,7 @@ fn exit_words(exited: &WorkerExited, is_running: bool) -> Notice {
 /// An agent's own notice.
 fn agent_words(update: &Object<'_>) -> Option<Notice> {
     let (title, description) = (update.words("title"), update.words("description"));
-    // A title that only begins what the description says is said with it.
+    // A title that is only the beginning of the description is left out.
     let is_said = |title: &str| {
         let beginning = title.trim_end_matches('…');
         description.as_deref().is_some_and(|text| text.starts_with(beginning))

@@ -1,4 +1,4 @@
-//! What an agent means to do, step by step.
+//! An agent's plan: its steps and their states.
 
 use serde::Serialize;
 use serde_with::skip_serializing_none;
@@ -43,8 +43,8 @@ pub(crate) fn entries(update: &Object<'_>) -> Vec<PlanStep> {
     entries.into_iter().filter_map(read).collect()
 }
 
-/// What is worth a word of a plan that changed: all of another plan, and of one that goes a step
-/// further what is not as it was, since the rest has been read.
+/// The steps of a changed plan that are worth showing: all of another plan, and of one that goes a
+/// step further only those that changed, since the rest has been read.
 pub(crate) fn steps(before: &[PlanStep], now: &[PlanStep]) -> Vec<PlanStep> {
     let is_same = before.len() == now.len()
         && before.iter().zip(now).all(|(before, now)| before.content == now.content);

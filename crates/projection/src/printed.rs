@@ -1,4 +1,4 @@
-//! What a command printed, and how it ended.
+//! The output of the command that a tool call ran, and how it ended.
 //!
 //! In: a tool call that ran a command, and what is known of the terminals that Switchyard
 //! served. Out: its output without what surrounds it, and its exit code where anybody says it:
@@ -13,12 +13,12 @@ use wire::Json;
 pub(crate) struct Printed {
     pub(crate) text: String,
     pub(crate) end: Option<End>,
-    /// Nobody's words but the command's.
+    /// The text is the terminal's own, without words of the agent.
     pub(crate) is_from_terminal: bool,
 }
 
 impl End {
-    /// What an agent says of it, in the text of a tool call and in its raw output.
+    /// The end as the agent reports it, in the text of a tool call and in its raw output.
     pub fn told(text: &str, raw_output: Option<&Json>) -> Option<Self> {
         let raw = raw_output.and_then(|raw| Printed::of_raw(Node::of(raw)).0.end);
         raw.or_else(|| Printed::read(text).end)
@@ -31,7 +31,7 @@ const TEXT_MEMBERS: [&str; 5] =
 const CODE_MEMBERS: [&str; 3] = ["exitCode", "exit_code", "exit"];
 
 impl Printed {
-    /// Nothing for a call that ran no command.
+    /// `None` for a call that ran no command.
     pub(crate) fn of(call: &ToolCall, terminals: &Terminals) -> Option<Self> {
         let mut shown = call.output.iter().filter_map(|output| match output {
             Output::Terminal(id) => Some(id),
@@ -45,7 +45,7 @@ impl Printed {
         let (raw, is_whole) = raw.unwrap_or_default();
         if let Some(terminal) = terminal.and_then(|id| terminals.get(id)) {
             let text = wire::text::last_screen(&terminal.text).trim_end().to_owned();
-            // An agent knows why it ended the command.
+            // The agent's report comes first: it knows why it ended the command.
             let end = raw.end.or_else(|| terminal.end.clone());
             return Some(Self { text, end, is_from_terminal: true });
         }
@@ -54,7 +54,8 @@ impl Printed {
             Output::Diff(_) | Output::Terminal(_) | Output::Other(_) => None,
         });
         let mut printed = Self::read(&texts.collect::<Vec<_>>().join("\n"));
-        // Where both the output and the end have members of their own, no words are among them.
+        // Where both the output and the end have members of their own, no words of the agent are
+        // among them.
         if printed.text.is_empty() || is_whole {
             printed.text = raw.text;
         }
@@ -62,7 +63,7 @@ impl Printed {
         Some(printed)
     }
 
-    /// Also whether it has members for both the output and the end.
+    /// Reads a raw output; the flag says that it has members for both the output and the end.
     fn of_raw(raw: Node<'_>) -> (Self, bool) {
         if let Some(text) = raw.text() {
             return (Self::read(&text), false);

@@ -1,20 +1,20 @@
-//! Tells what the user said, once and in its place.
+//! Puts the user's prompts in their place in the conversation, each once.
 //!
-//! In: every event. Out: the user's content blocks that belong before it. A prompt that
-//! has to wait for another turn is told when its own turn starts, so that it never stands
-//! in the middle of an answer, and a dropped one is never told. Agents that echo the
-//! prompt as `user_message_chunk` are not listened to; what else they send there is told.
+//! In: every event. Out: the user's content blocks that belong before it. A prompt that has to wait
+//! for another turn is shown when its own turn starts, so that it never stands in the middle of an
+//! answer, and a dropped one is never shown. An agent's echo of the prompt as `user_message_chunk`
+//! is left out; anything else that it sends there is shown.
 
 use wire::{Event, Json, Kind, Millis, Own, Seq, TurnId};
 
 use super::content::{Block, blocks, chunk_text, update_of};
 use super::json::Node;
 
-/// Something the user said.
+/// A message of the user, or one that the agent sends for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     pub turn: Option<TurnId>,
-    /// Who, as the log names them; nobody for what the agent says.
+    /// The sender, as the log names them; empty for a message of the agent.
     pub by: String,
     /// The event that brought it.
     pub seq: Seq,
@@ -26,7 +26,7 @@ pub struct Said {
 pub enum Source {
     /// A prompt: its content blocks.
     Prompt(Vec<Json>),
-    /// What the agent says for the user: the `params` of its `user_message_chunk`.
+    /// A message that the agent sends for the user: the `params` of its `user_message_chunk`.
     Agent(Json),
 }
 
@@ -39,7 +39,7 @@ struct Prompt {
     at: Millis,
     blocks: Vec<Json>,
     is_told: bool,
-    /// What the agent may still echo.
+    /// Text that the agent may still echo, and below other blocks.
     text: String,
     others: Vec<(String, Option<String>)>,
 }
@@ -154,8 +154,8 @@ impl Prompts {
         Vec::new()
     }
 
-    /// Lets go of what was held: nothing, if it was the whole prompt but for blanks around
-    /// it, and otherwise all of it.
+    /// Returns the chunks that were held back: none if they were the whole prompt but for blanks
+    /// around it, and otherwise all of them.
     fn release(&mut self) -> Vec<Said> {
         let held = std::mem::take(&mut self.held);
         let text = std::mem::take(&mut self.held_text);

@@ -1,4 +1,4 @@
-//! Questions of an agent that a person or a rule decides, and what was decided.
+//! Permission questions, which a person, a rule or the mode decides, and their decisions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,14 +11,14 @@ use crate::json::{Node, Object};
 
 const ALLOW_ONCE: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
-/// Kinds of tools that do something.
+/// Kinds of tools that change something or run commands.
 pub const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 
-/// A question, as it is asked.
+/// A permission question.
 #[derive(Debug)]
 pub struct Question<'e> {
     pub id: CallId,
-    /// Somebody is asked; else a rule or the mode decides.
+    /// A person is asked; otherwise a rule or the mode decides.
     pub is_for_person: bool,
     /// The call that it is about.
     pub call: Option<CallKey>,
@@ -40,7 +40,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Its name, or the next best thing.
+    /// Its name, or else its id.
     pub fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(&self.id)
     }
@@ -87,13 +87,13 @@ impl<'e> Question<'e> {
     }
 }
 
-/// What was decided.
+/// The decision on a permission question.
 #[derive(Debug)]
 pub struct Decision {
     pub resolved: PermissionResolved,
-    /// What the option that was chosen does, as far as anybody says it.
+    /// The kind of the chosen option (`allow_once` …), if it is known.
     pub kind: Option<String>,
-    /// Others of the options do the same.
+    /// Other options are of the same kind.
     pub is_one_of_several: bool,
 }
 
@@ -116,7 +116,7 @@ pub fn decided_by(by: &Decider) -> String {
     }
 }
 
-/// What open questions offer.
+/// The options of the open questions, by their request ids.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenQuestions(HashMap<CallId, Vec<Choice>>);
 
@@ -139,9 +139,9 @@ impl OpenQuestions {
     }
 }
 
-/// Which of the options a plain yes to this one thing means: the first that allows once. `kind` is
-/// the tool's. There is none where several allow once and nothing says that they are grants: the
-/// model asks the user something then, and each option is an answer.
+/// The option that a plain yes to this one thing means: the first that allows once. `kind` is the
+/// tool's. There is none where several allow once and nothing marks them as grants: the model asks
+/// the user something then, and each option is an answer.
 pub fn plain_yes<'a>(
     kind: &str,
     options: impl IntoIterator<Item = &'a str, IntoIter: Clone>,

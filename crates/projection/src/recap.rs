@@ -1,15 +1,15 @@
-//! What was said and done so far, for an agent that has forgotten it.
+//! A recap of the conversation so far, for an agent that has lost it.
 //!
-//! In: what changes. Out: who said what, as text; of a long conversation the end, which matters
-//! most.
+//! In: the changes of a conversation. Out: who said what, as text; of a long conversation the end,
+//! which matters most.
 
 use super::content::Block;
 use super::conversation::{Change, Conversation, Projection};
 
-/// Prompts have limits too.
+/// Limit of a recap: it goes into a prompt, and prompts have limits too.
 const MAX_BYTES: usize = 48 << 10;
 
-/// A log as something to be remembered.
+/// The projection to a recap.
 #[derive(Debug, Clone, Default)]
 pub struct Recap {
     is_cut: bool,
@@ -64,7 +64,7 @@ impl Recap {
         }
     }
 
-    /// The whole of it, to go before the next prompt; `None` if nothing was said.
+    /// The recap with words to the agent, to go before the next prompt; `None` if nothing was said.
     pub fn preamble(&mut self, mut told: String) -> Option<String> {
         self.cut(&mut told);
         let told = told.trim();

@@ -37,7 +37,7 @@ impl AcpReplay {
         Self { terminals: TerminalsAsText::new(&self.session, true), ..self }
     }
 
-    /// What goes on where the replay has ended.
+    /// The terminals after the replay, to go on with live events.
     pub fn into_terminals(self) -> TerminalsAsText {
         self.terminals
     }
@@ -59,7 +59,7 @@ impl AcpReplay {
         }
     }
 
-    /// The updates that tell what a user said.
+    /// The `user_message_chunk` updates of a prompt.
     pub fn prompt(&self, event: &Event, received: &PromptReceived<'_>) -> Vec<Json> {
         let blocks: Vec<Json> = received.prompt.read().unwrap_or_default();
         blocks.iter().map(|block| self.user_chunk(event, block)).collect()

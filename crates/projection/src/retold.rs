@@ -1,15 +1,15 @@
-//! An answer that is told again from its start, because the agent's connection to the model broke.
+//! Leaves out what is repeated when an answer starts over after its connection to the model broke.
 //!
-//! All views of a log tell an answer by this: those of this crate, the chat, and in the same words the
-//! page. The log has every piece as it came.
+//! All views of a log show an answer by this: those of this crate, the chat and the page. The log
+//! has every piece as it came.
 //!
-//! In: every event of a log. Out: of each piece of the answer what was not told before. Only where
+//! In: every event of a log. Out: of each piece of the answer what was not shown before. Only where
 //! the agent says that it tries again: a notification of its own (Vibe), or words in its answer
 //! (Copilot). Agents that begin again without a word cannot be told from those that repeat
 //! themselves, and nothing of theirs is left out.
 //!
-//! What takes another course than the attempt before is told in full: half an answer would be worse
-//! than one and a half. So no word that came once is ever lost.
+//! An attempt that differs from the one before is shown in full: half an answer would be worse than
+//! one and a half. So no word that came once is ever lost.
 
 use std::borrow::Cow;
 
@@ -19,21 +19,21 @@ use super::content::{chunk_text, update_of};
 
 /// What Copilot puts into its answer before it begins again.
 const RETRIES: &str = "Info: Response was interrupted due to a server error. Retrying...";
-/// Vibe's own notification.
+/// Vibe's notification that it tries again.
 const RETRYING: &str = "_session/retrying";
-/// Of an answer that is remembered; what is longer is told as it comes.
+/// Limit of the answer that is remembered; a longer one is shown as it comes.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The answer of a turn, over all attempts at it.
 #[derive(Debug, Clone, Default)]
 pub struct Retold {
     told: String,
-    /// How much of `told` the present attempt has repeated; `None` when it is past it.
+    /// How much of `told` the current attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
 impl Retold {
-    /// Sees every event. What a piece of the answer adds, or nothing for other events.
+    /// Must get every event. Returns what a piece of the answer adds, or `None` for other events.
     pub fn see(&mut self, event: &Event) -> Option<String> {
         match (event.kind.update_name(), &event.kind) {
             (Some("agent_message_chunk"), _) => {
@@ -44,7 +44,7 @@ impl Retold {
                 }
                 Some(self.tell(&text).into_owned())
             }
-            // An attempt that got as far as this was a good one, and the next begins elsewhere.
+            // An attempt that got as far as this was a good one, and the next text is a new answer.
             (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _)
             | (_, Kind::TurnStarted | Kind::TurnEnded | Kind::PermissionRequested) => {
                 *self = Self::default();
@@ -66,7 +66,7 @@ impl Retold {
         self.at = (!self.told.is_empty() && self.told.len() <= MAX_BYTES).then_some(0);
     }
 
-    /// What `piece` adds to what was told.
+    /// The part of `piece` that was not shown before.
     fn tell<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         let Some(at) = self.at else {
             if self.told.len() <= MAX_BYTES {

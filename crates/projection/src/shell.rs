@@ -1,6 +1,6 @@
-//! The words of a command as one line, from which a shell would read the same words again.
+//! The arguments of a command as one line, from which a shell would read the same arguments again.
 
-/// As one would type it: a word that a shell would not take as it is stands in quotes.
+/// Joins the arguments; one that a shell would not take as it is stands in quotes.
 pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(quoted).collect();
     quoted.join(" ")

@@ -1,4 +1,4 @@
-//! What commands have printed in the terminals that Switchyard serves.
+//! Output of commands in the terminals that Switchyard serves, and how they ended.
 //!
 //! In: every event. Out: by a terminal's id, the newest of its output and how it ended. Output
 //! may come before or after the tool call that shows its terminal. Memory is bounded: of each
@@ -7,21 +7,21 @@
 use wire::Own;
 use wire::event::TerminalExited;
 
-/// More than is shown of any of them.
+/// Output kept of each terminal; more than any view shows.
 const KEPT_BYTES: usize = 32 << 10;
-/// More than a session has open at once.
+/// Terminals kept; more than a session has open at once.
 const MAX_TERMINALS: usize = 64;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terminals {
-    /// The one that printed last stands last.
+    /// By their last output, the latest at the end.
     known: Vec<Terminal>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal {
     pub(crate) id: String,
-    /// Escape sequences and all.
+    /// Raw output, escape sequences included.
     pub(crate) text: String,
     pub(crate) end: Option<End>,
 }
@@ -30,15 +30,15 @@ pub(crate) struct Terminal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Code(i64),
-    /// Its name or number.
+    /// The signal's name or number.
     Signal(String),
     TimedOut,
-    /// Nobody knows how.
+    /// Neither an exit code nor a signal is known.
     Unknown,
 }
 
 impl End {
-    /// What its terminal saw.
+    /// The end as its terminal reported it.
     pub fn seen(exited: &TerminalExited) -> Self {
         let signal = exited.signal.clone().map(Self::Signal);
         signal.or(exited.exit_code.map(|code| Self::Code(code.into()))).unwrap_or(Self::Unknown)
@@ -56,7 +56,7 @@ impl End {
 }
 
 impl Terminals {
-    /// The terminal that the event is about, if it is about one.
+    /// Applies the event to its terminal, and returns that; `None` if it is about no terminal.
     pub(crate) fn see(&mut self, own: &Own<'_>) -> Option<&Terminal> {
         match own {
             Own::TerminalOutput(output) => {
@@ -96,7 +96,7 @@ impl Terminals {
 impl Terminal {
     fn add(&mut self, data: &str) {
         self.text.push_str(data);
-        // Twice as much may be there for a moment, so that not every piece moves everything.
+        // Twice as much may be there for a moment, so that not every chunk moves all of it.
         if self.text.len() > 2 * KEPT_BYTES {
             let from = self.text.ceil_char_boundary(self.text.len() - KEPT_BYTES);
             self.text.drain(..from);

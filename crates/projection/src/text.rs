@@ -1,10 +1,10 @@
 //! The log for a person at a terminal.
 //!
-//! In: what changes. Out: text to print as it is. The agent's answer streams through as it
-//! comes; everything else is lines. Nothing an agent, a tool or a file says reaches the
-//! terminal without having been made safe: the only control sequences in the output are
-//! our own colours, and with `color` off there are none; and where it was asked for, those that
-//! take back the line of a call that has ended.
+//! In: the changes of a conversation. Out: text to print as it is. The agent's answer streams
+//! through as it comes; everything else is lines. Nothing from an agent, a tool or a file reaches
+//! the terminal without having been made safe: the only control sequences in the output are our own
+//! colours, and with `color` off there are none; and where it was asked for, those that take back
+//! the line of a call that has ended.
 
 mod asked;
 mod notes;
@@ -25,13 +25,13 @@ use super::prompts::Said;
 use page::{Page, Part};
 use wire::text::sanitize_line;
 
-/// How to write for the terminal at hand.
+/// Options of the output for a terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     pub color: bool,
     /// Columns of the terminal; 0 when unknown.
     pub width: usize,
-    /// Also tell what a person rarely needs: tool output, stderr, modes, unknown updates.
+    /// Also show what a person rarely needs: tool output, stderr, modes, unknown updates.
     pub verbose: bool,
     pub show_thinking: bool,
 }
@@ -43,9 +43,9 @@ pub struct Text {
     shows_prompts: bool,
     takes_back: bool,
     page: Page,
-    /// What was said of the calls of the running turn.
+    /// The lines and diffs printed for each call of the running turn.
     calls: HashMap<CallKey, tools::Marks>,
-    /// Why the running turn fails was told.
+    /// The error of the running turn was printed.
     is_failure_told: bool,
     shows_whole_questions: bool,
     is_question_long: bool,
@@ -65,7 +65,7 @@ impl Text {
         }
     }
 
-    /// Also writes what the user said: for a log that is read, not one that is typed.
+    /// Also writes the prompts: for a log that is read, not one that is typed.
     #[must_use]
     pub fn with_prompts(mut self) -> Self {
         self.shows_prompts = true;
@@ -78,7 +78,7 @@ impl Text {
         self.takes_back = true;
     }
 
-    /// Something else was written on the terminal.
+    /// Notes that something else was written on the terminal.
     pub fn disturb(&mut self) {
         self.page.disturb();
     }
@@ -154,8 +154,8 @@ impl Projection for Text {
     }
 }
 
-/// `text` made safe and on one line, which a terminal wraps if it must: what is said to a
-/// person is not cut to the width, only to what anybody would read.
+/// `text` made safe and on one line, which a terminal wraps if it must: a message to a person is
+/// not cut to the width, only to a length that somebody would read.
 fn whole_line(text: &str) -> String {
     const LONGEST_LINE: usize = 1_000;
     sanitize_line(text, LONGEST_LINE)

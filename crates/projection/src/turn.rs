@@ -18,12 +18,12 @@ pub struct Turn {
 #[derive(Debug)]
 pub struct TurnEnd {
     pub turn: Option<TurnId>,
-    /// Its start was told; the log may begin later, or a turn end before it has begun.
+    /// Its start was seen; a log may begin in the middle, or a turn end before it has begun.
     pub has_begun: bool,
     pub outcome: Outcome,
     pub why: Why,
     pub fault: Option<Fault>,
-    /// The agent's last words are the fault.
+    /// The end of the answer already says the fault.
     pub is_said: bool,
     pub usage: Option<Usage>,
     /// Of its requests to the model only the last is counted in `usage`.
@@ -85,7 +85,7 @@ impl TurnEnd {
         }
     }
 
-    /// It was ended by whoever found it after a crash.
+    /// It was ended by a process that found it running after a crash.
     pub fn was_interrupted(&self) -> bool {
         self.fault.as_ref().is_some_and(|fault| fault.category == Category::Interrupted)
     }
@@ -99,11 +99,11 @@ impl TurnEnd {
     }
 }
 
-/// Some agents say an error as their answer first, and then again as the end of the turn, with a
-/// label before it and a number behind. More is not left out: what an agent says does not hide what
-/// has happened.
+/// Whether an answer already says an error. Some agents send an error as their answer first, and
+/// then again as the end of the turn, with a label before it and a number behind. Nothing more is
+/// left out: the text of an agent must not hide an error.
 pub(crate) fn is_said(answer: &str, message: &str) -> bool {
-    /// What is shorter stands in many errors.
+    /// A shorter text stands in many errors, so it proves no repetition.
     const SHORTEST: usize = 12;
     const LONGEST_LABEL: usize = 40;
     let (answer, message) = (answer.trim(), message.trim());

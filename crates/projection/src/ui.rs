@@ -1,9 +1,9 @@
 //! The log as events for a user interface: `start`, `agent{type: …}`, `stderr`, `error`, `end`.
 //!
-//! In: what changes. Out: what a page needs to draw a turn while it happens. A turn gives
-//! one `start` and one `end`; a tool call gives one `tool_use`, as soon as its input is
-//! known, and one `tool_result`, at the latest when its turn ends; thinking that has started
-//! is ended before anything else is said.
+//! In: the changes of a conversation. Out: what a page needs to draw a turn while it happens. A
+//! turn gives one `start` and one `end`; a tool call gives one `tool_use`, as soon as its input is
+//! known, and one `tool_result`, at the latest when its turn ends; thinking that has started is
+//! ended before anything else is sent.
 
 mod tools;
 mod types;
@@ -29,18 +29,18 @@ use super::usage::limit_words;
 /// Version of the vocabulary, which `start` names.
 const PROTOCOL_VERSION: u32 = 1;
 
-/// What is told before the first turn and still wanted in it; agents say a few things.
+/// Events before the first turn that are kept for it; agents send only a few.
 const MOST_EARLY: usize = 64;
 
 /// A log as events for a user interface.
 #[derive(Debug, Clone, Default)]
 pub struct Ui {
-    /// What the session's first event told; each turn's `start` repeats it.
+    /// Fields of the session's first event, which each turn's `start` repeats.
     start: UiStart,
-    /// What was told before the first turn: it begins with its `start`, whatever came earlier.
+    /// Events before the first turn; they are sent after its `start`, which has to come first.
     early: Vec<UiEvent>,
     has_begun: bool,
-    /// Something of the running turn's answer was told.
+    /// The running turn has had output of the agent.
     has_output: bool,
     is_thinking: bool,
 }
@@ -141,7 +141,7 @@ impl Ui {
                 let detail = Some(resumed.how.as_str().to_owned());
                 status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
             }
-            // What the agent starts with, when nobody chose.
+            // The model that the agent starts with, when nobody chose one.
             Own::WorkerStarted(WorkerStarted { model: Some(model), .. })
                 if self.start.model.as_ref() != Some(&model) =>
             {
@@ -212,8 +212,8 @@ impl Ui {
         out.push(UiEvent::Agent(AgentUpdate::TextDelta { delta }));
     }
 
-    /// The vocabulary has no word for an image, and what its clients do not know they leave out; so
-    /// it is named in the answer, as a paragraph.
+    /// The vocabulary has no event for an image, and its clients leave out events they do not know;
+    /// so it is named in the answer, as a paragraph.
     fn answer_block(&mut self, block: &Block<'_>, now: &Conversation, out: &mut Vec<UiEvent>) {
         if let Some(described) = block.describe() {
             self.text(format!("\n\n{described}\n\n"), now, out);
@@ -234,7 +234,7 @@ impl Ui {
         }
     }
 
-    /// Says once per turn how long the first sign of an answer took.
+    /// Reports the time to the first output, once in a turn.
     fn first_output(&mut self, now: &Conversation, out: &mut Vec<UiEvent>) {
         let Some(turn) = now.turn().filter(|_| !self.has_output) else { return };
         self.has_output = true;
@@ -291,7 +291,8 @@ fn decided(resolved: PermissionResolved) -> AgentUpdate {
     }
 }
 
-/// Nothing of an answer, which is told at once even where the log has no turn for it.
+/// Status and titles; not parts of an answer, which are sent at once even where the log has no turn
+/// for them.
 fn is_about_the_session(event: &UiEvent) -> bool {
     use AgentUpdate::{ConversationTitle, Status};
     matches!(event, UiEvent::Agent(Status(_) | ConversationTitle { .. }))

@@ -1,9 +1,9 @@
-//! What of a call's input nothing else that is shown tells.
+//! The members of a tool call's input that nothing else on the screen shows.
 //!
-//! In: what a tool is given, and what is shown beside it: a command, changes of files. Out: the
-//! input without the members that are to be read there already. A member whose name nobody knows,
-//! and one that says anything else than what is shown, stays: what an agent shows of a change is
-//! its word, and the input is what will be done.
+//! In: a tool's input, and what is shown beside it: a command, changes of files. Out: the input
+//! without the members that are to be read there already. A member with an unknown name, and one
+//! that differs from what is shown, stays: a change as an agent shows it is its word, and the input
+//! is what will be done.
 
 use std::path::Path;
 
@@ -41,30 +41,30 @@ const PAIRS: [(&str, &str); 5] = [
     ("oldText", "newText"),
 ];
 const PATCHES: [&str; 4] = ["patch", "diff", "unified_diff", "unifiedDiff"];
-/// Lists of such members.
+/// Members that are lists of edits.
 const LISTS: [&str; 2] = ["edits", "changes"];
-/// What a change of a list is, which its diff shows.
+/// The kind of a change in such a list, which its diff shows.
 const WAYS: [&str; 2] = ["kind", "type"];
 
-/// Whether also more is replaced than what is shown.
+/// Flags for replacing every occurrence; only `false` says no more than the changes shown.
 const FLAGS: [&str; 2] = ["replace_all", "replaceAll"];
 
-/// A change as it is shown.
+/// A change of a file, as the reader sees it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ShownChange<'a> {
     pub path: &'a str,
     pub old: &'a str,
     pub new: &'a str,
-    /// In place of both texts.
+    /// A patch, in place of both texts.
     pub patch: Option<&'a str>,
 }
 
-/// What is shown beside an input.
+/// The command and the changes that are shown beside an input.
 #[derive(Debug, Clone, Default)]
 pub struct Beside<'a> {
     pub command: Option<&'a str>,
     pub changes: Vec<ShownChange<'a>>,
-    /// Where relative paths begin, if that is known.
+    /// The directory that relative paths start from, if that is known.
     pub cwd: Option<&'a str>,
 }
 
@@ -226,8 +226,8 @@ impl<'a> ShownChange<'a> {
         }
     }
 
-    /// Whether this is the change that replacements make, one after the other. Then what they say
-    /// is all to be seen in it.
+    /// Whether these replacements, one after the other, make this change: then it shows all that
+    /// they say.
     fn is_by(&self, pairs: &[(&str, &str)]) -> bool {
         if self.patch.is_some() {
             return false;
@@ -265,7 +265,7 @@ pub fn names_place(text: &str, path: &str) -> bool {
         })
 }
 
-/// A path below the session's directory without that.
+/// A path relative to the session's directory, if it lies below it.
 pub fn short_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty());
     let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));

@@ -1,4 +1,4 @@
-//! Tokens and money, under the many names they have.
+//! Token counts and costs, under the many names that agents give them.
 //!
 //! In: a `turn_ended` or a `usage_update`. Out: one set of numbers. A
 //! number that no agent gave stays unknown; it is never taken for zero.
@@ -44,8 +44,8 @@ impl Usage {
         .find(|usage| *usage != Self::default())
     }
 
-    /// All tokens of the turn. Parts are only added where the sum is not told: whether the input
-    /// has the cached part in it differs from agent to agent, so that is left out.
+    /// All tokens of the turn. Parts are only added where there is no sum: whether the input has
+    /// the cached part in it differs from agent to agent, so that is left out.
     pub fn total(&self) -> u64 {
         self.total_tokens.unwrap_or_else(|| {
             let (input, output) = (self.input_tokens, self.output_tokens);
@@ -88,20 +88,20 @@ impl Usage {
     }
 }
 
-/// What the session has used, as its agent tells it.
+/// Tokens, context window and cost of a session, as its agent reports them.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationUsage {
-    /// Tokens that the model sees now.
+    /// Tokens in the model's context now.
     #[schema(nullable = false)]
     pub used: Option<u64>,
-    /// Tokens that it can see.
+    /// Size of the model's context window in tokens.
     #[schema(nullable = false)]
     pub size: Option<u64>,
     #[schema(nullable = false)]
     pub cost: Option<ConversationCost>,
-    /// What was told before the agent began to count anew.
+    /// Sum of the costs that were reported before the agent began to count anew.
     pub cost_before: f64,
 }
 
@@ -111,7 +111,7 @@ pub struct ConversationCost {
     pub currency: String,
 }
 
-/// What a session has used so far, and what of that before the running turn.
+/// The usage of a session so far, and its cost before the running turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Context {
     pub(crate) usage: ConversationUsage,
@@ -128,7 +128,7 @@ impl Context {
     pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
         let told = self.usage.cost_usd()?;
         let cost = told - self.cost_at_turn_start;
-        // An agent that starts to count anew after a resume must not earn money.
+        // An agent that starts to count anew after a resume must not make a cost negative.
         let cost = if cost < 0.0 { told } else { cost };
         Some((cost * 1e9).round() / 1e9)
     }

@@ -1,4 +1,4 @@
-//! The vocabularies together, for whoever lets a client choose one.
+//! All vocabularies as one type, for callers that let a client choose one.
 //!
 //! In: events. Out: frames, each a JSON value and in some vocabularies a name; or the same as lines.
 
@@ -7,7 +7,7 @@ use wire::{Event, Json};
 use crate::items::{ConversationChanges, Items};
 use crate::{AcpReplay, Answer, Conversation, Envelopes, Reader, Text, Ui};
 
-/// What a client reads a log in. A copy goes on from the same place.
+/// The format in which a client reads a log, and its state. A copy goes on from the same event.
 #[derive(Debug, Clone)]
 pub enum Vocabulary {
     /// The events as they are.
@@ -16,16 +16,16 @@ pub enum Vocabulary {
     Acp(Box<AcpReplay>),
     Ui(Box<Reader<Ui>>),
     Envelopes(Box<Reader<Envelopes>>),
-    /// As items that are shown, and what changes in them.
+    /// Items to show, and the changes of them.
     Conversation(Box<Reader<Items>>),
     Text(Box<Reader<Text>>),
     Answer(Box<Reader<Answer>>),
 }
 
-/// One thing that is told.
+/// One piece of output.
 #[derive(Debug)]
 pub struct Frame {
-    /// What kind of frame it is, where the data does not say it.
+    /// The kind of frame, where the data does not say it.
     pub name: Option<&'static str>,
     pub data: Json,
 }
@@ -35,7 +35,7 @@ impl Frame {
         Self { name: Some(name), data: Json::of(data) }
     }
 
-    /// With its name, as one value.
+    /// As one JSON value that has the name, too.
     pub fn into_json(self) -> Json {
         match self.name {
             None => self.data,
@@ -93,7 +93,7 @@ impl Vocabulary {
         own + self.conversation_of().map_or(0, Conversation::weight)
     }
 
-    /// What is told of the next event.
+    /// The frames for the next event.
     pub fn frames(&mut self, event: &Event) -> Vec<Frame> {
         let plain = |data| Frame { name: None, data };
         let text = |text: String| match text.is_empty() {

@@ -729,14 +729,14 @@ export interface components {
          * @enum {string}
          */
         By: "page" | "tab";
-        /** @description Where a call reads or writes. */
+        /** @description A file that a call reads or writes, and perhaps the line. */
         CallLocation: {
             /** Format: int64 */
             line?: number;
             path: string;
         };
         /**
-         * @description How far a call has come.
+         * @description The status of a tool call.
          * @enum {string}
          */
         CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
@@ -837,13 +837,13 @@ export interface components {
             /** @enum {string} */
             type: "state";
         });
-        /** @description What an event of the log changes; one for every event, so that none can be missed. */
+        /** @description The changes that an event of the log makes; sent for every event, so that none can be missed. */
         ConversationChanges: {
-            /** @description In this order; often none. */
+            /** @description The changes, in the order in which they apply; often none. */
             changes: components["schemas"]["ConversationChange"][];
             /**
              * Format: int64
-             * @description The event.
+             * @description Number of the event.
              */
             seq: number;
             /**
@@ -857,13 +857,13 @@ export interface components {
             amount: number;
             currency: string;
         };
-        /** @description One thing in the conversation. */
+        /** @description One item of the conversation. */
         ConversationItem: components["schemas"]["ConversationPart"] & {
             /** @description Stays the same for as long as the item is there. */
             key: string;
             /**
              * Format: int64
-             * @description The event that began it.
+             * @description Number of the event that began it.
              */
             seq: number;
             /**
@@ -875,7 +875,7 @@ export interface components {
         };
         ConversationPart: {
             blocks: Record<string, unknown>[];
-            /** @description Who asked; nobody where the agent says it for the user. */
+            /** @description Who sent the prompt; absent where the agent sends it for the user. */
             by?: string;
             /** @enum {string} */
             type: "prompt";
@@ -908,11 +908,11 @@ export interface components {
             /** @enum {string} */
             type: "end";
         });
-        /** @description What is known beside the items. Members that are not there are as they were. */
+        /** @description State beside the items. Absent members are as before. */
         ConversationState: {
             /** @description The slash commands of the agent. */
             commands?: components["schemas"]["SlashCommand"][];
-            /** @description Something has changed in what the agent offers to set, or is set to. */
+            /** @description The agent's settings, or the values it offers for them, have changed. */
             hasNewSettings?: boolean;
             /** @description Prompts whose turns have not begun, the next one first. */
             queue?: components["schemas"]["QueuedPrompt"][];
@@ -920,22 +920,22 @@ export interface components {
             title?: string;
             usage?: components["schemas"]["ConversationUsage"];
         };
-        /** @description What the session has used, as its agent tells it. */
+        /** @description Tokens, context window and cost of a session, as its agent reports them. */
         ConversationUsage: {
             cost?: components["schemas"]["ConversationCost"];
             /**
              * Format: double
-             * @description What was told before the agent began to count anew.
+             * @description Sum of the costs that were reported before the agent began to count anew.
              */
             costBefore: number;
             /**
              * Format: int64
-             * @description Tokens that it can see.
+             * @description Size of the model's context window in tokens.
              */
             size?: number;
             /**
              * Format: int64
-             * @description Tokens that the model sees now.
+             * @description Tokens in the model's context now.
              */
             used?: number;
         };
@@ -1008,7 +1008,7 @@ export interface components {
         };
         EndError: {
             category: components["schemas"]["Category"];
-            /** @description The agent's last words are the same. */
+            /** @description The end of the answer already says the same. */
             isSaid: boolean;
             message: string;
             remedy?: string;
@@ -1020,7 +1020,7 @@ export interface components {
             error?: components["schemas"]["EndError"];
             /** @description Of the turn's requests to the model only the last is counted. */
             isUsagePartial?: boolean;
-            /** @description `lost` where the log has no end of it. */
+            /** @description `lost` where the log has no end of the turn. */
             stopReason: string;
             /** Format: int64 */
             tookMs?: number;
@@ -1241,16 +1241,16 @@ export interface components {
             systemPrompt?: string | null;
             title?: string | null;
         };
-        /** @description Something that is told beside the conversation. */
+        /** @description A remark beside the conversation. */
         NoticeItem: {
             /** @description Who did it. */
             by?: string;
             detail?: string;
-            /** @description Long or technical. */
+            /** @description Long or technical details. */
             more?: string;
             title: string;
             tone: components["schemas"]["NoticeTone"];
-            /** @description Words of a person that the agent never got. */
+            /** @description The text of a prompt that the agent never got. */
             words?: string;
         };
         /** @enum {string} */
@@ -1586,10 +1586,10 @@ export interface components {
         /** @description How a question was answered. */
         Resolution: {
             allowed?: boolean;
-            /** @description What was chosen, in the option's words. */
+            /** @description The chosen option, by its name where it has one. */
             choice?: string;
             detail?: string;
-            /** @description Of a form. */
+            /** @description The answer to a form. */
             response?: Record<string, unknown>;
             rule?: components["schemas"]["RulePlace"];
             /** Format: int64 */
@@ -1793,7 +1793,7 @@ export interface components {
             error?: string | null;
             ok: boolean;
         };
-        /** @description What a terminal has printed, or how its command ended. */
+        /** @description New output of a terminal, or how its command ended. */
         TerminalChange: {
             exit?: components["schemas"]["CommandExit"];
             id: string;
@@ -1852,7 +1852,7 @@ export interface components {
         TokenSecret: {
             token: string;
         };
-        /** @description A tool call, or what has changed of it: what is not there is as it was. */
+        /** @description A tool call, or its members that have changed: absent members are as before. */
         ToolItem: {
             /** @description As the agent sent it. */
             content?: Record<string, unknown>[];
@@ -1864,24 +1864,24 @@ export interface components {
             id?: string;
             /** @description As the agent sent it. */
             input?: Record<string, unknown>;
-            /** @description A question about it waits, and shows what it would do. */
+            /** @description A permission question about it is open, and shows what it would do. */
             isAsked?: boolean;
             kind?: string;
             locations?: components["schemas"]["CallLocation"][];
             /** @description As the agent sent it. */
             output?: Record<string, unknown>;
-            /** @description The call that this one is a part of. */
+            /** @description The call that this one is a part of, such as that of a sub-agent. */
             parent?: string;
             status?: components["schemas"]["CallStatus"];
             title?: string;
             /**
              * Format: int64
-             * @description When it ended.
+             * @description When it ended, in milliseconds since the Unix epoch.
              */
             until?: number;
             /**
              * Format: int64
-             * @description For how long it has waited for a person.
+             * @description For how long it has waited for a person, in milliseconds.
              */
             waitedMs?: number;
         };

@@ -1,4 +1,4 @@
-//! What an event can change in a conversation.
+//! The changes that an event can make in a conversation.
 
 use wire::event::Outcome;
 use wire::{Fault, Own};
@@ -12,18 +12,19 @@ use crate::prompts::Said;
 use crate::question::{Decision, Question};
 use crate::turn::TurnEnd;
 
-/// A change, in the order in which it is to be told. Calls are looked up in the conversation.
+/// One change; changes come in the order in which they are to be shown. Calls are looked up in the
+/// conversation.
 #[derive(Debug)]
 pub enum Change<'e> {
-    /// Something the user said, in its place.
+    /// A prompt of the user, at the point where it is to be shown.
     Prompt(Said),
     TurnStarted,
-    /// What a piece of the answer adds to it.
+    /// New text of the answer.
     Answer {
         text: String,
         parent: Option<String>,
     },
-    /// Something in the answer that is no text.
+    /// A content block of the answer that is not text.
     AnswerBlock {
         block: Block<'e>,
         parent: Option<String>,
@@ -32,45 +33,45 @@ pub enum Change<'e> {
         text: String,
         parent: Option<String>,
     },
-    /// A call is heard of, or more of it.
+    /// The agent reports a tool call, or an update of one.
     CallSeen {
         call: CallKey,
-        /// What is said of it now.
+        /// The members of this report.
         fields: Object<'e>,
     },
-    /// It is known what a call is about, or there is no more to wait for. Once for a call.
+    /// Enough is known of a call to show it, or no more will come. Once for a call.
     CallBegan {
         call: CallKey,
-        /// A question about it follows.
+        /// A permission question about it follows.
         is_asked: bool,
     },
-    /// An image or sound that a tool gave back, which was not told before.
+    /// A new image or sound in the output of a call.
     CallMedia(CallKey, Block<'e>),
-    /// The agent says how a call ended. Once for a call, if late after it was left open.
+    /// The agent reports how a call ended. Once for a call, if late after it was left open.
     CallEnded(CallKey),
-    /// Its turn has ended, and nobody said what became of a call.
+    /// The turn of a call has ended, and the agent never reported how the call ended.
     CallLeftOpen {
         call: CallKey,
         outcome: Outcome,
     },
-    /// The plan is another; `steps` are those that are worth a word now.
+    /// The plan has changed; `steps` are those worth showing now.
     Planned {
         steps: Vec<PlanStep>,
     },
     Asked(Box<Question<'e>>),
     Decided(Box<Decision>),
-    /// Something went wrong; in a turn, each message once. `is_said`: the agent's last words are
-    /// the same.
+    /// An error; in a turn, each message once. `is_said`: the end of the answer already says the
+    /// same.
     Failed {
         fault: Fault,
         is_said: bool,
-        /// With this the turn ends.
+        /// The turn ends with this error.
         is_end: bool,
     },
     /// Once for every turn that has started, however it went.
     TurnEnded(Box<TurnEnd>),
-    /// An event of our own that is none of these, and what it says in words.
+    /// Any other event of Switchyard itself, and the notice to show for it.
     Own(Box<Own<'e>>, Option<Notice>),
-    /// An update of the agent that is none of these, and what it says in words.
+    /// Any other update of the agent, and the notice to show for it.
     Update(&'e str, Object<'e>, Option<Notice>),
 }

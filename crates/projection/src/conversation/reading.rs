@@ -13,9 +13,9 @@ use crate::question::Question;
 use crate::turn::{Turn, TurnEnd, is_said};
 
 impl Conversation {
-    /// Takes in the next event of the log, and says what it changes.
+    /// Applies the next event of the log and returns the changes it makes.
     pub fn apply<'e>(&mut self, event: &'e Event) -> Vec<Change<'e>> {
-        // Whoever was told of the end of a call could still look at it.
+        // Ended calls lose their contents only now: projections still read them when they end.
         self.calls.let_go();
         (self.seq, self.at, self.event_turn) = (event.seq, event.at, event.turn);
         let mut changes: Vec<_> =
@@ -63,7 +63,7 @@ impl Conversation {
         }
     }
 
-    /// `added` is what its text adds to what was told.
+    /// `added` is the part of its text that was not shown before.
     fn answer<'e>(
         &mut self,
         update: &Object<'e>,
@@ -87,7 +87,8 @@ impl Conversation {
         }
     }
 
-    /// Who says this: the call on whose behalf a sub-agent does, which has begun then.
+    /// The tool call whose sub-agent sends this, if one does. Calls that were held back begin
+    /// first.
     fn speaker(&mut self, said: &Object<'_>, changes: &mut Vec<Change<'_>>) -> Option<String> {
         self.begin_waiting(changes);
         parent_call(said)
@@ -156,11 +157,11 @@ impl Conversation {
             Own::PromptDropped(dropped) if self.turn.is_none() => Some(dropped.reason),
             _ => None,
         };
-        // An agent that waits for an answer has nothing to say.
+        // An agent that waits for an answer is quiet for a reason, which the question shows.
         let is_asked = matches!(own, Own::AgentQuiet(_)) && !self.questions.is_empty();
         let notice = Notice::of_own(&own, self.turn.is_some()).filter(|_| !is_asked);
         changes.push(Change::Own(Box::new(own), notice));
-        // Whoever waits for the answer to a prompt is told that there is none.
+        // A client that waits for the prompt's turn gets one that starts and ends at once.
         if let Some(reason) = dropped {
             self.start_turn(changes);
             if let Some(turn) = &self.turn {
@@ -174,7 +175,7 @@ impl Conversation {
         let request = Node::of(asked.request).object();
         let call = request.object("toolCall");
         let mut key = None;
-        // A question of our own is about no tool.
+        // A question of Switchyard itself is about no tool call.
         if asked.limit.is_some() || call.is_empty() {
             self.begin_waiting(changes);
         } else {

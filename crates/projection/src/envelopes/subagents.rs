@@ -1,8 +1,8 @@
 //! Sub-agents as envelopes: a start, what they do under an id of their own, a stop.
 //!
-//! In: what an agent tells on behalf of one of its calls. Out: `start` before the first of it,
-//! `stop` when that call or its turn has ended, each once. The id is derived from the call's own,
-//! which the protocol does not allow here.
+//! In: messages that an agent sends on behalf of one of its calls. Out: `start` before the first of
+//! them, `stop` when that call or its turn has ended, each once. The id is derived from the call's
+//! own, which the protocol does not allow here.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl Envelopes {
         self.stop(&key, now);
     }
 
-    /// Nothing of a turn goes on after its end.
+    /// Stops all sub-agents: nothing of a turn goes on after its end.
     pub(super) fn stop_subagents(&mut self, now: &Conversation) {
         for key in std::mem::take(&mut self.subagents.running) {
             self.stop(&key, now);

@@ -35,7 +35,7 @@ impl Envelopes {
         self.push_from(self.subagent_behind(call), call.turn, started, now);
     }
 
-    /// Images and sounds among what a tool gave back; the rest the protocol has no place for.
+    /// Images and sounds in a tool's output; the protocol has no place for the rest of it.
     pub(super) fn call_media(&mut self, call: &ToolCall, block: &Block<'_>, now: &Conversation) {
         if let Some(ev) = media_ev(block) {
             self.push_from(self.subagent_behind(call), call.turn, ev, now);

@@ -1,4 +1,4 @@
-//! The words of the session protocol, as they are written.
+//! The serialized types of the session protocol.
 //!
 //! Types only. Members that the protocol does not have (`stopReason`) are additions that
 //! its readers ignore.
@@ -19,7 +19,7 @@ pub struct Envelope {
     pub role: Role,
     pub turn: Option<TurnId>,
     pub usage: Option<EnvelopeUsage>,
-    /// Who says or does it, where that is a sub-agent.
+    /// The sub-agent that sends this, where one does.
     pub subagent: Option<CallId>,
     pub ev: Ev,
 }

@@ -1,4 +1,4 @@
-//! Tool calls among the items: what of a call an event changes, with the agent's own bytes.
+//! Tool calls as items: the members of a call that an event changes, with the agent's own bytes.
 
 use wire::Json;
 
@@ -10,14 +10,14 @@ use crate::json::{Node, Object};
 use crate::printed::Printed;
 use crate::terminals::End;
 
-/// Calls whose items are known; what comes to one before them is another item.
+/// Calls whose items are known; an update of an older call makes another item.
 const MAX_CARDS: usize = 4_096;
 
 /// The item of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Card {
     pub(super) key: String,
-    /// When it was first told.
+    /// The event that made the item.
     pub(super) seq: u64,
     pub(super) waited_ms: u64,
 }
@@ -73,7 +73,7 @@ impl Items {
     }
 }
 
-/// What these fields say about their call.
+/// The members that these fields change in their call.
 fn changes(call: &calls::ToolCall, fields: &Object<'_>) -> ToolItem {
     let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
     let raw = |key: &str| fields.get(key).map(Node::to_json);

@@ -1,4 +1,4 @@
-//! Questions among the items, and how they were answered.
+//! Questions as items, and how they were answered.
 
 use wire::event::{Decider, ElicitationRequested, ElicitationResolved, RecordedOutcome};
 use wire::{CallId, Json};
@@ -97,7 +97,7 @@ impl Items {
         if let Some(call) = call
             && let Some(card) = self.cards.get_mut(&call)
         {
-            // What was asked before the call was known is no time of its.
+            // A question from before the call was known is no waiting time of the call.
             if item.seq > card.seq {
                 let waited = u64::try_from(now.at().0.saturating_sub(item.time));
                 card.waited_ms += waited.unwrap_or_default();

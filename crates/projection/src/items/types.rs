@@ -1,4 +1,4 @@
-//! What a conversation is made of, as it is written for a client that shows it.
+//! The serialized types of a conversation, for a client that shows it.
 //!
 //! Types only. What an agent sent is in them as it came.
 
@@ -13,15 +13,15 @@ use crate::notice::Tone;
 use crate::plan::PlanStep;
 use crate::usage::{ConversationUsage, Usage};
 
-/// What an event of the log changes; one for every event, so that none can be missed.
+/// The changes that an event of the log makes; sent for every event, so that none can be missed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationChanges {
-    /// The event.
+    /// Number of the event.
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time: i64,
-    /// In this order; often none.
+    /// The changes, in the order in which they apply; often none.
     pub changes: Vec<ConversationChange>,
 }
 
@@ -31,21 +31,21 @@ pub struct ConversationChanges {
 pub enum ConversationChange {
     /// A new item, below all others.
     Item { item: ConversationItem },
-    /// Members of a tool call that are other than before.
+    /// Members of a tool call that have changed.
     Tool { key: String, tool: Box<ToolItem> },
-    /// The prompt, the plan or the question has become this.
+    /// The new state of an item: a prompt, the plan or a question.
     Replace { item: ConversationItem },
-    /// More of an answer, a thought, what a call printed, or of a notice's `more`.
+    /// More text of an answer, a thought, the output of a call, or of a notice's `more`.
     Append { key: String, text: String },
     /// A command that Switchyard runs has printed something or ended.
     Terminal(TerminalChange),
-    /// What ran the commands is gone: nobody will hear of the end of those that have none.
+    /// The process that ran the commands is gone: no end will be reported of those that have none.
     TerminalsLost {},
-    /// What is known beside the items.
+    /// A change of the state beside the items.
     State(ConversationState),
 }
 
-/// What a terminal has printed, or how its command ended.
+/// New output of a terminal, or how its command ended.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -60,14 +60,14 @@ pub struct TerminalChange {
     pub is_truncated: bool,
 }
 
-/// One thing in the conversation.
+/// One item of the conversation.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationItem {
     /// Stays the same for as long as the item is there.
     pub key: String,
-    /// The event that began it.
+    /// Number of the event that began it.
     pub seq: u64,
     /// When it began, in milliseconds since the Unix epoch.
     pub time: i64,
@@ -82,7 +82,7 @@ pub struct ConversationItem {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ConversationPart {
     Prompt {
-        /// Who asked; nobody where the agent says it for the user.
+        /// Who sent the prompt; absent where the agent sends it for the user.
         #[schema(nullable = false)]
         by: Option<String>,
         #[schema(value_type = Vec<Object>)]
@@ -94,7 +94,7 @@ pub enum ConversationPart {
     Thought {
         text: String,
     },
-    /// Something in the answer that is no text.
+    /// A content block of the answer that is not text.
     Content {
         #[schema(value_type = Object)]
         block: Json,
@@ -108,7 +108,7 @@ pub enum ConversationPart {
     End(Box<EndItem>),
 }
 
-/// A tool call, or what has changed of it: what is not there is as it was.
+/// A tool call, or its members that have changed: absent members are as before.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -133,7 +133,7 @@ pub struct ToolItem {
     pub content: Option<Json>,
     #[schema(nullable = false)]
     pub locations: Option<Vec<Place>>,
-    /// The call that this one is a part of.
+    /// The call that this one is a part of, such as that of a sub-agent.
     #[schema(nullable = false)]
     pub parent: Option<String>,
     /// How its command failed, if it ran one that did: `failed with exit code 2`.
@@ -142,13 +142,13 @@ pub struct ToolItem {
     /// How a terminal of the agent's own ended, where the agent tells it with the call.
     #[schema(nullable = false)]
     pub exit: Option<CommandExit>,
-    /// A question about it waits, and shows what it would do.
+    /// A permission question about it is open, and shows what it would do.
     #[schema(nullable = false)]
     pub is_asked: Option<bool>,
-    /// For how long it has waited for a person.
+    /// For how long it has waited for a person, in milliseconds.
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
-    /// When it ended.
+    /// When it ended, in milliseconds since the Unix epoch.
     #[schema(nullable = false)]
     pub until: Option<i64>,
 }
@@ -215,17 +215,17 @@ pub struct Resolution {
     pub rule: Option<RulePlace>,
     #[schema(nullable = false)]
     pub allowed: Option<bool>,
-    /// What was chosen, in the option's words.
+    /// The chosen option, by its name where it has one.
     #[schema(nullable = false)]
     pub choice: Option<String>,
-    /// Of a form.
+    /// The answer to a form.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub response: Option<Json>,
     #[schema(nullable = false)]
     pub waited_ms: Option<u64>,
 }
 
-/// Something that is told beside the conversation.
+/// A remark beside the conversation.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -237,10 +237,10 @@ pub struct NoticeItem {
     /// Who did it.
     #[schema(nullable = false)]
     pub by: Option<String>,
-    /// Long or technical.
+    /// Long or technical details.
     #[schema(nullable = false)]
     pub more: Option<String>,
-    /// Words of a person that the agent never got.
+    /// The text of a prompt that the agent never got.
     #[schema(nullable = false)]
     pub words: Option<String>,
 }
@@ -250,7 +250,7 @@ pub struct NoticeItem {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndItem {
-    /// `lost` where the log has no end of it.
+    /// `lost` where the log has no end of the turn.
     pub stop_reason: String,
     #[schema(value_type = Option<Object>, nullable = false)]
     pub usage: Option<Usage>,
@@ -273,11 +273,11 @@ pub struct EndError {
     pub message: String,
     #[schema(nullable = false)]
     pub remedy: Option<String>,
-    /// The agent's last words are the same.
+    /// The end of the answer already says the same.
     pub is_said: bool,
 }
 
-/// What is known beside the items. Members that are not there are as they were.
+/// State beside the items. Absent members are as before.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -294,7 +294,7 @@ pub struct ConversationState {
     pub title: Option<String>,
     #[schema(nullable = false)]
     pub usage: Option<ConversationUsage>,
-    /// Something has changed in what the agent offers to set, or is set to.
+    /// The agent's settings, or the values it offers for them, have changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_new_settings: bool,
 }

@@ -1,8 +1,8 @@
-//! Terminals that Switchyard serves, for ACP clients, which cannot look into them.
+//! The terminals that Switchyard serves, as text for ACP clients, which cannot read them.
 //!
-//! In: every event. Out: the agent's updates with such terminals replaced by the newest of what
-//! was printed in them, as a block of Markdown; and an update of the tool call that shows a
-//! terminal when there is more. Everything else about an update stays byte for byte.
+//! In: every event. Out: the agent's updates with such terminals replaced by the newest of their
+//! output, as a block of Markdown; and an update of the tool call that shows a terminal when there
+//! is more output. Everything else about an update stays byte for byte.
 
 use serde_json::{Value, json};
 use wire::{Event, Json, Kind};
@@ -10,9 +10,9 @@ use wire::{Event, Json, Kind};
 use crate::terminals::Terminals;
 use wire::text::sanitize;
 
-/// What a client is shown of an output at once; each showing replaces the one before.
+/// Bytes of an output that are sent at once; each update replaces the one before.
 const SHOWN_BYTES: usize = 8 << 10;
-/// Tool calls that show a terminal and may be told of again.
+/// Tool calls that show a terminal and may be updated again.
 const MAX_CALLS: usize = 64;
 
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ struct Call {
     content: Vec<Value>,
 }
 
-/// When clients are told of more output.
+/// When clients get more of a terminal's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     AsItComes,
@@ -76,7 +76,7 @@ impl TerminalsAsText {
         if self.calls.len() >= MAX_CALLS {
             self.calls.remove(0);
         }
-        // Whether it is ours may only be seen from what is printed in it.
+        // Kept in any case: that a terminal is ours may only be seen from its later output.
         self.calls.push(Call { id, content });
         wire::set_member(params, &["update", "content"], &shown?).ok()
     }
@@ -115,7 +115,7 @@ impl TerminalsAsText {
     }
 }
 
-/// Whole lines from the end.
+/// The end of a text, in whole lines.
 fn newest(text: &str) -> &str {
     let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES));
     let tail = text.get(from..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a question is about, so that nobody allows what was not shown.
+//! The subject of a permission question, so that nobody allows what was not shown.
 //!
 //! In: the tool call that an agent asks about. Out: its command, its changes, or its input,
 //! as lines. Nothing is cut in the middle: a long line goes on in the next row, and what is
@@ -20,7 +20,7 @@ use wire::text::{sanitize, sanitize_line};
 
 /// Rows of a question; more than a screen, and more than most changes have.
 const ROWS: usize = 400;
-/// Rows of what was decided without asking anybody.
+/// Rows of a question that was decided without asking a person.
 const ROWS_DECIDED: usize = 40;
 /// More empty lines than this push what follows out of sight, so they are counted.
 const EMPTY_LINES: usize = 5;
@@ -44,7 +44,7 @@ impl Text {
         self.is_question_long
     }
 
-    /// The call a question is about; the question's own line says what it is.
+    /// Prints the call that a question is about, after the question's own line.
     pub(super) fn call_in_question(
         &mut self,
         key: CallKey,
@@ -133,7 +133,7 @@ fn describe(call: &ToolCall, headline: &str, cwd: Option<&str>, rows: &mut Rows)
     }
 }
 
-/// What is nested too deep to be read is shown as it came.
+/// The input as a value; one that is nested too deep to be read stays as it came.
 fn given(input: &wire::Json) -> Value {
     input.read().unwrap_or_else(|_| Node::of(input).raw().into())
 }
@@ -197,11 +197,11 @@ impl Rows {
     }
 
     fn push_command(&mut self, command: &str) {
-        // What comes after empty lines is still the command's first line to be seen.
+        // Empty lines go, so that the first line to be seen has the prompt sign.
         self.push_lines(command.trim_start_matches(['\n', '\r']), "  $ ", "  > ");
     }
 
-    /// What a tool was given that nothing else shows: where a command runs, for how long.
+    /// Members of the input that nothing else shows: where a command runs, for how long.
     fn push_members(&mut self, rest: &Value) {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match rest {
@@ -215,7 +215,7 @@ impl Rows {
         }
     }
 
-    /// What the agent says about the call, and what it was given unless that says it.
+    /// The agent's text about the call, unless it only repeats the input; then the input.
     fn push_texts(&mut self, call: &ToolCall, input: &Value) {
         let texts = call.output.iter().filter_map(|output| match output {
             Output::Text(text) | Output::Other(text) => Some(text.as_str()),

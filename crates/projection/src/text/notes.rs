@@ -1,7 +1,7 @@
-//! What Switchyard itself has to say: starts, ends, errors, and the agent's process.
+//! Switchyard's own remarks: ends of turns, errors, and the agent's process.
 //!
 //! In: notices, errors, the ends of turns. Out: a line or two each. What a person rarely needs is
-//! told only when `verbose`; what went wrong is told always, with a `hint:` line when there is
+//! printed only when `verbose`; errors are printed always, with a `hint:` line when there is
 //! something to do about it.
 
 use wire::Fault;
@@ -18,7 +18,7 @@ const STDERR_LINES: usize = 5;
 impl Text {
     pub(super) fn turn_ended(&mut self, end: &TurnEnd, out: &mut String) {
         match (end.outcome, &end.why) {
-            // Told in other words, or not at all.
+            // A notice says it, or nothing does.
             (_, Why::Dropped(_) | Why::Lost) => {}
             (Outcome::Cancelled, _) => self.page.line(page::ASKING, "cancelled", out),
             (Outcome::Failed, _) if !self.is_failure_told => {
@@ -53,7 +53,7 @@ impl Text {
         self.hint(fault, out);
     }
 
-    /// What can be done about an error that has been told.
+    /// Prints the remedy of an error that has been printed.
     pub(super) fn hint(&mut self, fault: &Fault, out: &mut String) {
         if let Some(remedy) = &fault.remedy {
             let hint = format!("hint: {}", whole_line(remedy));

@@ -1,4 +1,4 @@
-//! What is on the terminal so far, as far as the next write depends on it.
+//! The state of the terminal's output so far, as far as the next write depends on it.
 //!
 //! In: streamed text and whole lines. Out: the same, with line breaks between parts, so
 //! that a line never continues a stream. Streamed text is made safe here; lines have to be
@@ -16,10 +16,10 @@ pub(super) const BAD: Style = AnsiColor::Red.on_default();
 pub(super) const ASKING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const BUSY: Style = AnsiColor::Cyan.on_default();
 
-/// One row up, and that one empty.
+/// The escape sequences that go one row up and empty it.
 const ROW_UP: &str = "\u{1b}[1A\u{1b}[2K";
 
-/// What the last write belonged to.
+/// The kind of output of the last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Nothing,
@@ -111,7 +111,7 @@ impl Page {
         self.n_writes
     }
 
-    /// Somebody else has written on the terminal: no line of ours is the last any more.
+    /// Notes that somebody else has written on the terminal: no line of ours is the last any more.
     pub(super) fn disturb(&mut self) {
         self.n_writes += 1;
     }

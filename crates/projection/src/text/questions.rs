@@ -22,7 +22,7 @@ impl Text {
                 self.page.marked(page::ASKING, "?", &whole_line(title), out);
             }
         }
-        // What nobody can choose from is no choice.
+        // Options are listed only where a person can choose.
         let options = question.options.iter().filter(|_| question.is_for_person);
         for (number, choice) in (1..).zip(options) {
             let name = whole_line(choice.label());

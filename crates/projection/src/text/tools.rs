@@ -33,7 +33,7 @@ const NARROWEST: usize = 40;
 /// Columns of the sign before a headline.
 const MARK_COLUMNS: usize = 2;
 
-/// What was said about a call.
+/// The line and the diffs that were printed for a call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// The line that announced it, and the number of writes there were then.
@@ -42,12 +42,12 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// The call was named, just now.
+    /// Notes the line that was just printed for the call.
     pub(super) fn tell(&mut self, headline: String, page: &Page) {
         self.announced = Some((headline, page.n_writes()));
     }
 
-    /// Whether this diff was not shown before.
+    /// Notes a diff; true if it was not shown before.
     pub(super) fn note_diff(&mut self, file: &FileDiff) -> bool {
         let fingerprint = fingerprint(file);
         let is_new = !self.diffs_shown.contains(&fingerprint);
@@ -61,7 +61,7 @@ impl Marks {
 impl Text {
     pub(super) fn call_began(&mut self, key: CallKey, now: &Conversation, out: &mut String) {
         let call = now.call(key);
-        // Its end names it as well.
+        // The line of its end names it as well.
         if call.is_ended() {
             return;
         }
@@ -114,7 +114,7 @@ impl Text {
         }
     }
 
-    /// The end of what a command printed: what matters stands there.
+    /// Prints the end of a command's output: what matters stands there.
     fn tell_printed(&mut self, text: &str, out: &mut String) {
         let limit = if self.style.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
         let text = sanitize(text);
@@ -128,8 +128,8 @@ impl Text {
         }
     }
 
-    /// Takes back the line that announced the call, if it is the last and one row, and what comes in
-    /// its place says all of it: what an agent said that it does is not taken back.
+    /// Takes back the line that announced the call, if it is the last and one row, and the new line
+    /// begins with the same text: nothing that an agent has announced is taken back.
     fn take_back_line(&mut self, marks: &Marks, headline: &str, out: &mut String) -> bool {
         let announced = marks.announced.as_ref().filter(|_| self.takes_back);
         let Some((line, at)) = announced.filter(|(line, _)| headline.starts_with(line)) else {

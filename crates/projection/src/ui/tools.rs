@@ -22,8 +22,8 @@ pub(super) fn tool_use(call: &ToolCall) -> AgentUpdate {
     }
 }
 
-/// `turn` is how the turn of a call ended that nobody said the end of: a page must not wait for it
-/// for ever.
+/// `turn` is the outcome of the turn, for a call whose own end was not reported: a page must not
+/// wait for it for ever.
 pub(super) fn tool_result(
     call: &ToolCall,
     now: &Conversation,
@@ -55,7 +55,7 @@ fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
     if text.is_empty() { call.raw_output_text().unwrap_or_default() } else { text }
 }
 
-/// What a command printed, and how it failed if it did.
+/// The output of the call's command, and how it failed if it did.
 fn printed_text(call: &ToolCall, terminals: &Terminals) -> Option<String> {
     let Printed { text, end, .. } = Printed::of(call, terminals)?;
     Some(match end.and_then(|end| end.failure()) {

@@ -1,4 +1,4 @@
-//! The words of the UI's event stream, as they are written.
+//! The serialized types of the UI's event stream.
 //!
 //! Types only. `permission_request` and `permission_resolved` are additions; a client that
 //! does not know a type ignores it.
@@ -90,7 +90,7 @@ pub enum AgentUpdate {
     ConversationTitle {
         title: String,
     },
-    /// The agent asks; `toolCall` is as the agent sent it.
+    /// The agent asks for permission; `toolCall` is as the agent sent it.
     PermissionRequest {
         request_id: String,
         tool_use_id: Option<String>,
