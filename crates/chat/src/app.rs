@@ -1,7 +1,7 @@
 //! The full screen: one task that owns the state, and everything that reports to it.
 //!
-//! Keys come from a thread, events from a stream that finds its way back, answers from the
-//! errands that effects are. All of them are bounded; drawing happens when something changed,
+//! Keys come from a thread, events from a stream that reconnects by itself, responses from the
+//! requests that effects start. All of them are bounded; drawing happens when something changed,
 //! and not more often than an eye can follow.
 
 mod errands;
@@ -28,13 +28,13 @@ use errands::Errands;
 pub(crate) use errands::{agents, create, last_session};
 use keyboard::{Keyboard, Typed};
 
-/// News that wait while the screen is drawn.
+/// Messages that wait while the screen is drawn.
 const MAX_NEWS: usize = 4096;
-/// News that are taken in before the next look at the keys.
+/// Messages that are handled before the next look at the keys.
 const NEWS_AT_ONCE: usize = 2048;
-/// Thirty pictures a second are plenty.
+/// The least time between two frames: thirty a second are plenty.
 const FRAME: Duration = Duration::from_millis(33);
-/// Time goes by also when nothing happens: spinners turn, remarks go.
+/// The interval of the clock: spinners turn and remarks expire also when nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the chat on this terminal until it is left or `stop` is ready.
@@ -170,7 +170,7 @@ impl App {
         self.perform(effects)
     }
 
-    /// Takes in what waits, too: a long session comes as many events.
+    /// Handles the messages behind this one, too: a long session comes as many events.
     fn hear(&mut self, news: News) -> Result<(), ChatError> {
         let mut next = Some(news);
         for _ in 0..NEWS_AT_ONCE {
@@ -200,19 +200,19 @@ impl App {
         Ok(())
     }
 
-    /// The session at hand, if it was made here and nothing was said in it: who leaves it leaves
-    /// nothing that anybody would come back to.
+    /// The open session, if it was made here and nothing was sent in it: leaving deletes it, since
+    /// nobody would come back to it.
     fn unused(&self) -> Option<String> {
         let has_begun = self.state.n_sending > 0 || self.state.talk.has_prompts();
         self.made.clone().filter(|_| !has_begun)
     }
 
-    /// Follows the events of a session from the last that was heard.
+    /// Follows the events of a session from its first.
     fn follow(&mut self, session: String) {
         if let Some(stream) = self.stream.take() {
             stream.abort();
         }
-        // What the stream before still had to say is of no use.
+        // Messages that are left of the stream before are of no use.
         let (news, inbox) = mpsc::channel(MAX_NEWS);
         self.inbox = inbox;
         self.news = news.clone();
@@ -233,7 +233,7 @@ impl App {
                     keyboard.while_resting(|| screen.suspend()).map_err(ChatError::Terminal)?;
                 }
                 Effect::Remember(text) => {
-                    // A history that cannot be written is not worth a word.
+                    // A history that cannot be written need not disturb the user.
                     if let Err(error) = self.history.append(&text) {
                         tracing::warn!(%error, "cannot remember what was typed");
                     }

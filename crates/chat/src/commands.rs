@@ -2,7 +2,7 @@
 
 use crate::conversation::AgentCommand;
 
-/// A command of ours.
+/// A slash command of the chat itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
@@ -56,7 +56,7 @@ pub(crate) const OURS: &[Entry] = &[
     entry(Command::Quit, "quit", "", "leave; the session stays (Ctrl-D)"),
 ];
 
-/// What a typed text is.
+/// A line of input: a command or a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Typed<'a> {
     Ours(Command, &'a str),

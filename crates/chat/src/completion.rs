@@ -1,4 +1,4 @@
-//! What the word at the cursor may become: a slash command, or a file after `@`.
+//! Completions of the word at the cursor: a slash command, or a file after `@`.
 //!
 //! A pure function of what is typed and what is known.
 
@@ -7,12 +7,12 @@ use std::ops::Range;
 use crate::commands::OURS;
 use crate::conversation::AgentCommand;
 
-/// As many as fit above the input.
+/// Files that are offered; as many as fit above the input.
 const MAX_SHOWN: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// What is replaced, in bytes of the input.
+    /// The bytes of the input that are replaced.
     pub(crate) range: Range<usize>,
     pub(crate) offers: Vec<Offer>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn mentions(text: &str, files: &[String]) -> Vec<String> {
             found.push(path.clone());
         }
     }
-    // A name of several words is not one of the words.
+    // A name with blanks is not one of the words.
     let is_spaced = |path: &&String| path.contains(char::is_whitespace);
     let spaced = files.iter().filter(is_spaced).filter(|path| text.contains(&format!("@{path}")));
     found.extend(spaced.cloned());

@@ -1,7 +1,7 @@
 //! A session as it is shown: a pure function of its log.
 //!
-//! In: what changes in the conversation. Out: items to draw, and what is known beside them: what
-//! runs, what waits, what is asked, what was used. Every text in here has been made safe.
+//! In: the changes of a conversation. Out: items to draw, and the state beside them: the running
+//! turn, prompts that wait, open questions, usage. Every text in here has been made safe.
 
 mod asking;
 mod notes;
@@ -41,10 +41,10 @@ use terminals::Terminals;
 const MAX_COMMANDS: usize = 500;
 const MAX_PLAN: usize = 200;
 
-/// One thing in the conversation.
+/// One item of the conversation.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// Changes with what is shown.
+    /// Counts the changes of the item: a drawn one is good for as long as this stays.
     pub(crate) revision: u32,
     pub(crate) turn: Option<TurnId>,
     pub(crate) part: Part,
@@ -52,7 +52,7 @@ pub(crate) struct Item {
 
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// What somebody asked, and who if it was not this terminal's user.
+    /// A prompt, and its sender if that was not this terminal's user.
     Prompt {
         text: String,
         by: Option<String>,
@@ -75,7 +75,7 @@ pub(crate) struct AgentCommand {
 pub(crate) struct Talk {
     log: Conversation,
     items: Vec<Item>,
-    /// The last event that was heard.
+    /// The last event that was applied.
     pub(crate) cursor: Seq,
     pub(crate) running: Option<TurnId>,
     /// When the running turn began, by the log's clock.
@@ -91,12 +91,12 @@ pub(crate) struct Talk {
     pub(crate) mode: Option<String>,
     /// How the last turn ended.
     pub(crate) last_stop: Option<StopReason>,
-    /// The agent says that what it offers has changed.
+    /// Counts the agent's reports that its options have changed.
     pub(crate) n_offers: u64,
     pub(crate) own: OwnActs,
-    /// Somebody else has asked something.
+    /// Somebody else has sent a prompt.
     pub(crate) has_others: bool,
-    /// Where the paths of tools begin.
+    /// The directory that the paths of tools are relative to.
     cwd: Option<Arc<str>>,
     terminals: Terminals,
     cards: HashMap<CallKey, usize>,
@@ -104,11 +104,11 @@ pub(crate) struct Talk {
     plan: Option<usize>,
 }
 
-/// Whether an event could be taken.
+/// The result of applying an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     New,
-    /// It was heard before.
+    /// It was applied before.
     Known,
     /// Events are missing before it.
     Gap,
@@ -119,12 +119,12 @@ impl Talk {
         &self.items
     }
 
-    /// What was printed at a terminal, as far as it is known.
+    /// A terminal's output, as far as it is known.
     pub(crate) fn terminal(&self, id: &str) -> Option<&Terminal> {
         self.terminals.get(id)
     }
 
-    /// The daemon runs since then: what ran before it is gone.
+    /// Notes since when the daemon runs: commands from before are gone.
     pub(crate) fn alive_since(&mut self, at: i64) {
         let cards = self.terminals.alive_since(at);
         self.touch(&cards);
@@ -266,7 +266,7 @@ impl Talk {
             }
             Own::ElicitationResolved(resolved) => self.form_resolved(resolved, now),
             Own::OptionSet(_) => self.n_offers += 1,
-            // What runs says it.
+            // The activity line shows it.
             Own::CancelRequested(_) => {
                 self.is_cancelling = self.running.is_some();
                 return;
@@ -277,7 +277,7 @@ impl Talk {
         self.notice(notice, now);
     }
 
-    /// Whether anybody has asked anything.
+    /// Whether anybody has sent a prompt.
     pub(crate) fn has_prompts(&self) -> bool {
         let is_prompt = |item: &Item| matches!(item.part, Part::Prompt { .. });
         self.running.is_some() || !self.waiting.is_empty() || self.items.iter().any(is_prompt)
@@ -313,7 +313,7 @@ impl Talk {
             false => self.terminals.open_cards(),
         };
         self.touch(&cards);
-        // What the end says of a turn that never began is about its prompt.
+        // A turn that ends without having begun is that of a waiting prompt.
         self.waiting.retain(|waiting| waiting.turn != end.turn);
         self.usage.turn_ended(end);
         self.tell_end(end);
@@ -324,7 +324,7 @@ impl Talk {
             self.running = None;
             self.is_cancelling = false;
         }
-        // Nobody waits for these answers any more.
+        // The open questions of a turn go with it.
         self.questions.retain(|question| question.turn != end.turn || end.turn.is_none());
     }
 

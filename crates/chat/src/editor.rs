@@ -13,7 +13,7 @@ pub(crate) struct Editor {
     text: String,
     /// A boundary of letters in the text.
     cursor: usize,
-    /// What was cut last.
+    /// The text that was cut last.
     cut: String,
 }
 
@@ -49,7 +49,7 @@ impl Editor {
         self.insert(text);
     }
 
-    /// Whether there was room for it.
+    /// Inserts text at the cursor; false if there is no room for it.
     pub(crate) fn insert(&mut self, text: &str) -> bool {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let fits = |c: &char| *c == '\n' || *c == '\t' || !c.is_control();

@@ -1,14 +1,14 @@
-//! What the state wants done, and what it hears of it.
+//! Effects that the state wants performed, and the messages that it gets.
 
 use serde_json::Value;
 use wire::{CallId, Event, TurnId};
 
 use crate::info::{AgentInfo, SessionInfo};
 
-/// Something to be done outside of the state.
+/// A request to the outside of the state.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
-    /// Prompts the session. Asking again under the same name does it once.
+    /// Prompts the session. Sending it again under the same name runs it once.
     Prompt {
         text: String,
         mentions: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) enum Effect {
     /// Goes to a session by its id.
     Attach(String),
     Fork,
-    /// Asks for what the session is now.
+    /// Asks for the current data of the session.
     Refresh,
     /// Asks how long the daemon runs.
     AskAge,
@@ -55,17 +55,17 @@ pub(crate) enum Scroll {
     End,
 }
 
-/// What happened outside.
+/// A message to the state: an event, a response, a change of the connection.
 #[derive(Debug)]
 pub(crate) enum News {
     /// A session was made or found; its events follow.
     Opened(Box<SessionInfo>),
-    /// What it is now.
+    /// The current data of the session.
     Info(Box<SessionInfo>),
     Event(Box<Event>),
-    /// The daemon runs since then, in milliseconds since 1970.
+    /// Since when the daemon runs, in milliseconds since 1970.
     AliveSince(i64),
-    /// Everything is told anew from the first event.
+    /// The log comes again from its first event.
     Resync,
     Link(Link),
     /// The session's task has ended before its time, for this reason.
@@ -86,21 +86,21 @@ pub(crate) enum News {
         text: String,
         why: String,
     },
-    /// Something that was asked for did not work.
+    /// A request has failed.
     Failed(String),
     /// The session that was to be opened cannot be.
     CannotOpen(String),
     Done(String),
 }
 
-/// The state of the connection, as it is.
+/// The state of the connection to the session's events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Link {
     #[default]
     Opening,
     Live,
-    /// It is tried again.
+    /// The connection is lost for this reason, and is tried again.
     Lost(String),
-    /// It is not tried again.
+    /// The connection has ended for this reason, and is not tried again.
     Over(String),
 }

@@ -1,4 +1,4 @@
-//! Why a chat could not go on.
+//! The errors of a chat.
 
 use client::ClientError;
 

@@ -11,7 +11,7 @@ pub(crate) struct Form {
     at: usize,
 }
 
-/// What became of a line that was typed for a field.
+/// The result of a line that was typed for a field.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Filled {
     /// The next field is asked for.

@@ -1,4 +1,4 @@
-//! What was typed before: walked through with the arrows, kept across runs.
+//! The input history: earlier prompts, reached with the arrows and kept across runs.
 //!
 //! The file holds one JSON string a line, the newest last, for its owner alone. A line that
 //! cannot be read is skipped.
@@ -14,7 +14,7 @@ const PRIVATE: u32 = 0o600;
 
 /// Entries that are kept.
 const MAX_ENTRIES: usize = 1000;
-/// A prompt that is longer is not worth walking to.
+/// The longest prompt that is kept; nobody walks to a longer one.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 /// The file is written anew when it has grown to this.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -22,7 +22,7 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: Vec<String>,
-    /// Where the walk is; behind the last entry there is the draft.
+    /// The entry that is shown; behind the last one there is the draft.
     at: Option<usize>,
     draft: String,
 }
@@ -34,7 +34,7 @@ impl History {
         Self { entries, at: None, draft: String::new() }
     }
 
-    /// Whether it was worth remembering.
+    /// Adds an entry; false if it is not worth keeping.
     pub(crate) fn add(&mut self, text: &str) -> bool {
         self.at = None;
         if text.trim().is_empty()
@@ -78,7 +78,7 @@ impl History {
         }
     }
 
-    /// Something else was typed.
+    /// Ends the walk: something else was typed.
     pub(crate) fn stop(&mut self) {
         self.at = None;
     }
@@ -93,7 +93,7 @@ impl HistoryFile {
         Self(path.to_owned())
     }
 
-    /// What is kept; nothing if there is no file of ours there.
+    /// The entries of the file; none if there is no file of ours there.
     pub(crate) fn read(&self) -> Vec<String> {
         match self.tail() {
             Ok(text) => entries(&text),

@@ -1,4 +1,4 @@
-//! A session, an agent and what it offers, as the daemon's API tells them.
+//! A session, an agent and its options, as the daemon's API has them.
 
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ pub(crate) struct SessionInfo {
     pub(crate) active_turn: Option<String>,
     /// Others that have it open.
     pub(crate) clients: usize,
-    /// This chat has made it.
+    /// This chat has created it.
     #[serde(skip)]
     pub(crate) is_new: bool,
 }
@@ -80,13 +80,13 @@ impl AgentInfo {
 }
 
 impl SessionInfo {
-    /// Nobody has said anything in it, named it, or has it open.
+    /// Whether nobody has prompted it, named it, or has it open.
     pub(crate) fn is_unused(&self) -> bool {
         let has_turn = self.last_turn.is_some() || self.active_turn.is_some();
         !has_turn && self.title.is_none() && self.clients == 0 && self.status == "idle"
     }
 
-    /// What it does, in words.
+    /// Its status in words.
     pub(crate) fn status_words(&self) -> String {
         match self.status.as_str() {
             "requires_action" | "waiting" | "waiting_for_you" => "waiting for you".to_owned(),
@@ -94,7 +94,7 @@ impl SessionInfo {
         }
     }
 
-    /// What to call it, on one safe line.
+    /// Its title, or else its agent and id, on one safe line.
     pub(crate) fn words(&self) -> String {
         match &self.title {
             Some(title) if !title.trim().is_empty() => line(title, 200),

@@ -1,14 +1,14 @@
-//! A session at the terminal: full screen, or plain lines where there is none.
+//! A session at the terminal: full screen, or plain lines where there is no terminal.
 //!
-//! In: a client of the daemon, what is wanted, and a terminal. Out: how it ended. It is a
-//! client of the daemon's public API and of nothing else.
+//! In: a client of the daemon, the options, and a terminal. Out: how the chat ended. It is a client
+//! of the daemon's public API and of nothing else.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `conversation` | the log as items: a pure function |
-//! | `state`, `effect` | keys and news in, effects out: no I/O, no clock |
-//! | `view`, `render`, `markdown`, `wrap` | the state as a screen |
-//! | `app`, `screen` | the terminal, the stream, what effects do |
+//! | `state`, `effect` | keys and messages in, effects out: no I/O, no clock |
+//! | `render`, `markdown`, `wrap` | the state as a screen |
+//! | `app`, `screen` | the terminal, the stream, the requests of effects |
 //! | `plain` | one prompt a line, answers as text |
 
 mod app;
@@ -40,24 +40,24 @@ use std::path::PathBuf;
 use wire::event::Limit;
 use wire::event::StopReason;
 
-/// What is wanted.
+/// The options of a chat.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub start: Start,
-    /// Where new sessions work.
+    /// The directory of new sessions.
     pub cwd: PathBuf,
-    /// What new sessions get beside agent, directory and environment, as the API names it.
+    /// Members of the request for a new session beside agent, directory and environment.
     pub order: serde_json::Map<String, serde_json::Value>,
     /// The environment of the agents of new sessions; none if that is not ours to choose.
     pub env: Option<BTreeMap<String, String>>,
-    /// Where what was typed is kept.
+    /// The file of the input history.
     pub history: PathBuf,
     pub has_color: bool,
-    /// Said once, when the screen is there.
+    /// A remark that is shown once, when the screen is there.
     pub remark: Option<String>,
 }
 
-/// How to begin.
+/// The session that a chat begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     /// A new session with this agent.
@@ -74,7 +74,7 @@ pub enum Start {
     AnySession,
 }
 
-/// How it ended.
+/// How a chat ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Left {
     /// The session that was open.
@@ -83,7 +83,7 @@ pub struct Left {
     pub stop: Option<StopReason>,
     /// Something was refused because nobody was there to ask.
     pub was_denied: bool,
-    /// For that the last turn was cancelled, and not because somebody wished it.
+    /// The last turn was cancelled because of such a refusal, and not because somebody wanted it.
     pub was_cut_by_denial: bool,
     /// The limit that the last turn stopped at, because nobody was there to ask.
     pub limit: Option<Limit>,

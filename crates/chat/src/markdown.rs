@@ -40,7 +40,7 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
     writer.lines
 }
 
-/// What encloses the text at hand.
+/// A block that encloses the current text.
 enum Nest {
     Quote,
     /// The number of its next entry, if it is numbered.

@@ -2,7 +2,7 @@
 
 use crate::conversation::line;
 
-/// More is not shown at once; typing narrows it.
+/// Entries of a list; typing narrows it.
 const MAX_ENTRIES: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) about: String,
-    /// It cannot be chosen, as what is said about it tells.
+    /// It cannot be chosen, for the reason in `about`.
     pub(crate) is_blocked: bool,
 }
 
@@ -57,7 +57,7 @@ impl Picker {
         Self { picks, filter: String::new(), is_loading: true, entries: Vec::new(), selected: 0 }
     }
 
-    /// What there is to choose; the choice stays where it was.
+    /// Sets the entries; the selected one stays selected.
     pub(crate) fn fill(&mut self, entries: Vec<Entry>, is_complete: bool) {
         let chosen = self.chosen().map(|entry| entry.id.clone());
         self.entries = entries;

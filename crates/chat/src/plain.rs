@@ -18,10 +18,10 @@ use crate::error::ChatError;
 use crate::info::SessionInfo;
 use crate::{Left, Start, Wanted};
 
-/// Lines as they are typed or piped; ends with them.
+/// Lines of input, as they are typed or piped; ends with them.
 pub type Lines = mpsc::Receiver<String>;
 
-/// How often in a row the stream is opened again in vain: for about half a minute.
+/// Attempts in a row to open the stream again, for about half a minute.
 const MAX_LOST: u32 = 10;
 
 /// Runs a session line by line until the lines end or `stop` is ready.
@@ -33,7 +33,7 @@ pub async fn plain(
     stop: impl Future<Output = ()>,
 ) -> Result<Left, ChatError> {
     tokio::pin!(stop);
-    // A session that nobody says anything in is not worth making.
+    // A session is made only when there is a first prompt for it.
     let mut first = None;
     if makes_one(&wanted.start) {
         first = tokio::select! {
@@ -85,7 +85,7 @@ fn makes_one(start: &Start) -> bool {
     matches!(start, Start::Agent(_) | Start::AnyAgent | Start::Command(_))
 }
 
-/// The next line that says something.
+/// The next line that is not blank.
 async fn next(lines: &mut Lines) -> Option<String> {
     loop {
         let line = lines.recv().await?;
@@ -131,7 +131,7 @@ struct Talk {
     cursor: Seq,
     text: Reader<Text>,
     left: Left,
-    /// Of the turn that runs.
+    /// A question of the running turn was rejected.
     was_denied: bool,
     was_cancelled: bool,
 }
@@ -191,7 +191,7 @@ impl Talk {
         }
     }
 
-    /// Nobody is there to ask.
+    /// Rejects a question: nobody is there to ask.
     async fn reject(&mut self, event: &Event) {
         let Some(asked) = event.asked_person() else { return };
         (self.left.was_denied, self.was_denied) = (true, true);

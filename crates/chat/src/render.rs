@@ -19,7 +19,7 @@ pub(crate) use view::View;
 /// The conversation has at least so many rows, if the screen has them.
 const LEAST_ROWS: usize = 3;
 
-/// Draws the state. Gives back what is asked, if all that a key could answer can be read.
+/// Draws the state. Returns the open question, if all that a key could answer can be read.
 pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Option<Asking> {
     let area = frame.area();
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
@@ -27,7 +27,7 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Opt
         return None;
     }
     let canvas = Canvas { columns, theme: view.theme };
-    // Whoever types has to see it; whoever answers types nothing.
+    // The input needs a row, unless a question has the keys.
     let least_input = usize::from(!state.is_answering);
     let asked = state
         .question()

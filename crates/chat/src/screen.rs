@@ -18,7 +18,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{cursor, execute};
 
-/// Whether there is something to give back.
+/// Whether the terminal is taken, and has to be given back.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Drop for Screen {
     }
 }
 
-/// One that knows nothing of what is on the screen.
+/// A terminal without a record of what is on the screen.
 fn new_terminal() -> io::Result<Terminal<CrosstermBackend<io::Stdout>>> {
     Terminal::new(CrosstermBackend::new(io::stdout()))
 }
@@ -100,7 +100,8 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// A panic's words would be lost on a screen that is about to go.
+/// Gives the terminal back before a panic is printed: its words would be lost on a screen that is
+/// about to go.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

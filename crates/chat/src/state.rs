@@ -1,6 +1,6 @@
-//! Everything that is on the screen, and what becomes of it.
+//! The state of the chat, and how input changes it.
 //!
-//! In: key presses, news of the daemon, the time. Out: effects. No I/O and no clock: the same
+//! In: key presses, messages from the daemon, the time. Out: effects. No I/O and no clock: the same
 //! inputs give the same state, whatever the terminal and the network do.
 
 mod choosing;
@@ -19,9 +19,9 @@ use crate::info::SessionInfo;
 use crate::picker::Picker;
 use settling::Due;
 
-/// A question is not answered by what was typed before it could be seen.
+/// A question gets the keys when none was pressed for so long, so that typing does not answer it.
 const ARMED_AFTER_MS: u64 = 600;
-/// Leaving takes two presses within this.
+/// Leaving takes two presses within this time.
 const LEAVES_WITHIN_MS: u64 = 2000;
 /// A remark stays for so long.
 const REMARK_MS: u64 = 6000;
@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) marked: Option<usize>,
     /// The question has the keys, not the input.
     pub(crate) is_answering: bool,
-    /// A person has taken the keys away from it.
+    /// A person has taken the keys away from the question.
     is_put_off: bool,
     pub(crate) shows_thinking: bool,
     pub(crate) shows_tools: bool,
@@ -57,15 +57,15 @@ pub(crate) struct State {
     /// The marked offer; none when the list was closed.
     offer: Option<usize>,
     last_key: u64,
-    /// When the first question was first there to be seen.
+    /// When the first question could first be seen.
     asked_at: Option<(wire::CallId, u64)>,
-    /// What could be read in the last picture.
+    /// The question that could be read in the last frame.
     seen: Option<Asking>,
     /// Answers that are on their way.
     answered: Vec<wire::CallId>,
-    /// The answer that waits for its key to stay alone.
+    /// The answer that is due when no other key follows its own.
     due: Option<Due>,
-    /// The keys at hand came together.
+    /// The current keys came together.
     comes_together: bool,
     /// A person wants the turn to end; it has not yet.
     is_stopping: bool,
@@ -73,14 +73,14 @@ pub(crate) struct State {
     /// Prompts that are on their way to the daemon.
     pub(crate) n_sending: usize,
     n_prompts: u64,
-    /// Agents that can be used, for a chat without a name.
+    /// The agent for new sessions, where no session has one.
     agent: Option<String>,
     n_offers_known: u64,
-    /// The daemon runs since then; 0 if that is not known.
+    /// Since when the daemon runs; 0 if that is not known.
     alive_since: i64,
 }
 
-/// What covers the conversation.
+/// A screen that covers the conversation.
 #[derive(Debug)]
 pub(crate) enum Overlay {
     Picker(Picker),
@@ -92,7 +92,7 @@ impl State {
         Self { history: History::new(history), offer: Some(0), ..Self::default() }
     }
 
-    /// Time goes by. Whether that can be seen.
+    /// Sets the time. Returns whether the screen changes with it.
     pub(crate) fn tick(&mut self, now: u64) -> bool {
         let seen =
             |state: &Self| (state.remark.is_some(), state.is_answering, state.form.is_some());
@@ -109,15 +109,15 @@ impl State {
         before != seen(self) || self.is_moving()
     }
 
-    /// Something turns on the screen.
+    /// Whether a spinner turns on the screen.
     fn is_moving(&self) -> bool {
         let is_settled = self.session.is_some() && self.link == Link::Live && self.n_sending == 0;
         !is_settled || self.is_running() || self.behind().is_some()
     }
 
-    /// How far the log was read, while it is being caught up with.
+    /// The last event that was read, and the last there is, while the chat catches up.
     pub(crate) fn behind(&self) -> Option<(u64, u64)> {
-        /// What comes in between two looks is no backlog.
+        /// Fewer events are no backlog: so many may come between two looks.
         const MANY: u64 = 200;
         let (read, head) = (self.talk.cursor.0, self.session.as_ref()?.head);
         (read.saturating_add(MANY) < head).then_some((read, head))
@@ -128,18 +128,18 @@ impl State {
         self.talk.questions.iter().find(|question| !self.answered.contains(&question.id))
     }
 
-    /// What a key would answer now.
+    /// The question, and its field, that a key would answer now.
     pub(crate) fn asking(&self) -> Option<Asking> {
         let field = self.form.as_ref().map(|form| form.place().0);
         self.question().map(|question| Asking { id: question.id, field })
     }
 
-    /// A picture was drawn, in which this question can be read.
+    /// Notes the question that can be read in the frame that was drawn.
     pub(crate) fn saw(&mut self, asking: Option<Asking>) {
         self.seen = asking;
     }
 
-    /// Whether what a key would answer is on the screen. Says so if it is not.
+    /// Whether the question that a key would answer is on the screen. Says so if it is not.
     fn sees_question(&mut self) -> bool {
         let is_seen = self.seen.is_some() && self.seen == self.asking();
         if !is_seen {
@@ -193,7 +193,7 @@ impl State {
         }
     }
 
-    /// What may be completed now.
+    /// The completions at the cursor, and which is marked.
     pub(crate) fn completion(&self) -> Option<(Completion, usize)> {
         let offer = self.offer?;
         if self.form.is_some() || self.is_answering {
@@ -258,7 +258,7 @@ impl State {
         self.session.as_ref().map(|session| session.agent.clone()).or_else(|| self.agent.clone())
     }
 
-    /// Begins anew with another session.
+    /// Resets what belongs to one session, for another.
     fn forget(&mut self) {
         let own = std::mem::take(&mut self.talk.own);
         self.talk = Talk::default();
@@ -276,7 +276,7 @@ impl State {
     }
 }
 
-/// What is wanted at the start.
+/// How a chat begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Create(Option<String>),

@@ -25,7 +25,7 @@ impl Piece {
     }
 }
 
-/// What stands before the first line, and before those that follow.
+/// The spans before the first line, and before those that follow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Margin {
     pub(crate) first: Vec<Span<'static>>,
@@ -117,7 +117,7 @@ struct Page<'a> {
     /// Columns in use, without the margin.
     used: usize,
     room: usize,
-    /// Between the last word and the next.
+    /// Blanks between the last word and the next, with their styles.
     blanks: Vec<Style>,
     word: Vec<(String, Style)>,
     word_width: usize,

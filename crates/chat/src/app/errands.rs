@@ -1,7 +1,7 @@
-//! What effects do: requests to the daemon, each on a task of its own.
+//! Performs effects: requests to the daemon, each on a task of its own.
 //!
-//! Prompts go one after the other, and each has a name, so that one whose answer was lost is
-//! asked again and done once.
+//! Prompts go one after the other, and each has a request id of its own, so that one whose response
+//! was lost can be sent again and is run once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::{Start, Wanted};
 
 /// Prompts that wait to be sent; the daemon takes no more at a time.
 const MAX_PROMPTS: usize = 64;
-/// A prompt is tried again for as long as a daemon may take to come back.
+/// Attempts to send a prompt again; with `PAUSE` as long as a daemon may take to come back.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 const MAX_SESSIONS: usize = 200;
@@ -31,7 +31,7 @@ const MAX_SESSIONS: usize = 200;
 pub(super) struct Errands {
     errand: Errand,
     prompts: Option<mpsc::Sender<Value>>,
-    /// Tells the prompts of this run from those of others.
+    /// The prefix of request ids, which tells the prompts of this run from those of others.
     run: String,
 }
 
@@ -91,7 +91,7 @@ impl Errands {
         let sent = self.prompts.as_ref().map(|prompts| prompts.try_send(body));
         if !matches!(sent, Some(Ok(()))) {
             let why = "too many prompts wait to be sent".to_owned();
-            // Only full when the daemon is away; the state hears of it by itself then.
+            // Only full when the daemon is away; the state learns that from other messages.
             let _ = self.errand.news.try_send(News::NotTaken { text, why });
         }
     }
@@ -127,7 +127,7 @@ async fn send_prompts(
     }
 }
 
-/// What one errand needs.
+/// Everything that one request needs.
 #[derive(Debug, Clone)]
 struct Errand {
     client: Client,
@@ -181,7 +181,7 @@ impl Errand {
                     }
                     None => return Ok(None),
                 },
-                // What is not known is not worth a word.
+                // Without an answer the age is not known, which needs no message.
                 Err(_) => return Ok(None),
             },
             Effect::Change(change) => {
@@ -221,7 +221,7 @@ impl Errand {
                 let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
                 News::Done(format!("{} has {n_bytes} bytes", path.display()))
             }
-            // Done elsewhere.
+            // Performed by `App` itself.
             _ => return Ok(None),
         }))
     }
@@ -244,14 +244,14 @@ pub(crate) async fn create(
     Ok(made)
 }
 
-/// Deletes a session that nobody has used yet; whether it is gone.
+/// Deletes a session that nobody has used yet; true if it is gone.
 pub(super) async fn delete_unused(client: &Client, id: &str) -> bool {
     let path = format!("/v1/sessions/{}", encoded(id));
     let now: Result<SessionInfo, _> = client.get(&path).await;
     now.is_ok_and(|now| now.is_unused()) && client.delete(&path).await.is_ok()
 }
 
-/// What is ready on this machine, and whether all was looked at.
+/// The agents of this machine, and whether all were looked for.
 pub(crate) async fn agents(client: &Client) -> Result<(Vec<AgentInfo>, bool), ClientError> {
     let answer: Value = client.get("/v1/agents").await?;
     let all = answer["agents"].as_array().into_iter().flatten();
@@ -302,7 +302,7 @@ async fn export(client: &Client, from: &str, path: &Path) -> Result<u64, String>
     client.download(from, file).await.map_err(|error| words(&error))
 }
 
-/// What went wrong and what to do about it, in a line.
+/// An error and its remedy, in a line.
 fn words(error: &ClientError) -> String {
     match error.remedy() {
         Some(remedy) => format!("{error} ({remedy})"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 12;
-/// A disk that is slow has shown enough by then.
+/// The time limit of the walk; on a slow disk the files found by then are enough.
 const LONGEST: Duration = Duration::from_secs(3);
 
 pub(super) fn below(dir: &Path) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Keys, read on a thread that can be asked to rest.
+//! The keyboard, read on a thread of its own.
 
 mod overlooked;
 
@@ -13,20 +13,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-/// More than a person types while a picture is drawn; a paste is one.
+/// Input that waits; more than a person types while a frame is drawn, and a paste is one.
 const MAX_TYPED: usize = 1024;
-/// A paste that is longer comes in several parts.
+/// Keys that are read at once; a paste that is longer comes in several parts.
 const MAX_TOGETHER: usize = 4096;
 /// How long the thread waits before it looks whether it is still wanted, and for a new size.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// So often in a row there is something to read, and none of it is a key, before it is read otherwise.
+/// Polls in a row that found input but no key, after which stdin is read directly.
 const OVERLOOKED: u32 = 3;
-/// A thread that does not end by then ends with the process.
+/// How long the end of the thread is waited for; a longer one ends with the process.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Typed {
-    /// What came together, at least one.
+    /// Keys that came together, at least one.
     Keys(Vec<KeyEvent>),
     Paste(String),
     Resize,
@@ -63,13 +63,13 @@ impl Keyboard {
         Self { typed, is_wanted, thread: Some(thread) }
     }
 
-    /// Nothing when the terminal is gone.
+    /// The next input; `None` when the terminal is gone.
     pub(super) async fn next(&mut self) -> Option<Typed> {
         self.typed.recv().await
     }
 
-    /// Does something that the terminal must be free for. A stopped process stops its
-    /// threads, so only what was typed before is in the way.
+    /// Runs something that needs the terminal for itself: a suspend. A stopped process stops its
+    /// threads, so only what was typed before has to be dropped.
     pub(super) fn while_resting(&mut self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let done = act();
         while self.typed.try_recv().is_ok() {}
@@ -77,7 +77,7 @@ impl Keyboard {
     }
 }
 
-/// Everything that has come. Keys that came together stay together: a terminal that cannot
+/// Reads everything that has come. Keys that came together stay together: a terminal that cannot
 /// tell a paste from typing sends it so.
 fn read_all() -> io::Result<Vec<Typed>> {
     let mut all = Vec::new();
@@ -98,8 +98,8 @@ fn read_all() -> io::Result<Vec<Typed>> {
     Ok(all)
 }
 
-/// Until something was typed, or for a while; whether something was. Nothing when the terminal is
-/// gone: who reads from it then is told at once, again and again, that there is nothing.
+/// Waits for input, or for a while; true if there is some. `None` when the terminal is gone:
+/// reading from it would then return nothing at once, again and again.
 fn wait_for_terminal() -> Option<bool> {
     let stdin = io::stdin();
     let mut looked = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! What is heard of a session, as news for the chat.
+//! The event stream of a session, as messages for the chat.
 
 use client::{Client, ClientError, Heard};
 use tokio::sync::mpsc;
@@ -6,7 +6,7 @@ use wire::Seq;
 
 use crate::effect::{Link, News};
 
-/// Passes on what is heard after `after`, until nobody listens or there is nothing more to hear.
+/// Passes on the events after `after`, until the receiver is gone or the stream is over.
 pub(super) async fn follow(client: Client, session: String, after: u64, news: mpsc::Sender<News>) {
     let mut follower = client.follow(&session, Seq(after));
     loop {

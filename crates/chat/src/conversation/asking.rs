@@ -8,7 +8,7 @@ use wire::{CallId, TurnId};
 use super::reading::line;
 use super::{Talk, Tone, Tool};
 
-/// As many as there are digits.
+/// Options of a question; as many as there are digits.
 const MAX_CHOICES: usize = 9;
 const MAX_FIELDS: usize = 50;
 
@@ -17,10 +17,10 @@ pub(crate) struct Question {
     pub(crate) id: CallId,
     pub(crate) turn: Option<TurnId>,
     pub(crate) title: String,
-    /// What exactly is to be done, as far as it was told when it was asked.
+    /// The tool call that it is about, as far as it was known when it was asked.
     pub(crate) call: Tool,
     pub(crate) wants: Wants,
-    /// What kind of tool it is about, as the agent says.
+    /// The kind of that tool, as the agent reports it.
     pub(super) tool_kind: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// What it does, whatever it is called.
+    /// The effect of choosing it, whatever its name.
     pub(crate) fn does(&self) -> &'static str {
         match self.kind.as_str() {
             "allow_once" => "allow once",
@@ -54,7 +54,7 @@ impl Choice {
         }
     }
 
-    /// Whether its name says what it does.
+    /// Whether its name already says its effect.
     pub(crate) fn says_it(&self) -> bool {
         let name = self.name.to_lowercase();
         let is = |names: &[&str]| names.contains(&name.as_str());
@@ -88,13 +88,13 @@ pub(crate) enum FieldKind {
 }
 
 impl Question {
-    /// The choice that a plain yes means.
+    /// The option that a plain yes means.
     pub(crate) fn plain_yes(&self) -> Option<usize> {
         let Wants::Choice(choices) = &self.wants else { return None };
         plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
     }
 
-    /// `call` is what was told of the call that it is about.
+    /// `call` is the call that the question is about, as far as it is known.
     pub(super) fn permission(asked: &projection::Question<'_>, call: Tool) -> Self {
         let option = |one: &projection::Choice| Choice {
             id: one.id.clone(),

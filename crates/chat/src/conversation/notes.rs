@@ -1,4 +1,4 @@
-//! What is told beside the conversation: notices, errors, how turns ended.
+//! Notes beside the conversation: notices, errors, the ends of turns.
 
 use projection::{Conversation, Notice, TurnEnd, Weight, Why};
 use wire::Fault;
@@ -46,7 +46,7 @@ impl Talk {
         self.note(now.event_turn(), Tone::Bad, text);
     }
 
-    /// The log may not have been able to take this.
+    /// Notes that the session has halted: its log may not have been able to record this.
     pub(crate) fn halted(&mut self, why: &str) {
         let turn = self.running;
         self.note(turn, Tone::Bad, format!("the session cannot go on: {}", lines(why, 2000)));
@@ -62,7 +62,7 @@ impl Talk {
         self.note(now.event_turn(), tone, lines(&notice.text, 2000));
     }
 
-    /// With what was asked.
+    /// Notes a dropped prompt, with its text.
     pub(super) fn prompt_dropped(&mut self, notice: Option<&Notice>, now: &Conversation) {
         let is_it = |waiting: &Waiting| waiting.turn == now.event_turn();
         let place = self.waiting.iter().position(is_it);

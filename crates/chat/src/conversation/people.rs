@@ -1,8 +1,8 @@
-//! Who asked and who answered, in words.
+//! Names of the people who prompt and who answer.
 //!
-//! The daemon names everybody who comes through its private socket alike, so what this chat
-//! did itself is told by what it has sent. What the same user did before is theirs as well;
-//! what comes in now and was not sent from here was done elsewhere.
+//! The daemon names everybody who comes through its private socket alike, so this chat knows its
+//! own acts by what it has sent. What the same user did before is theirs as well; what comes in now
+//! and was not sent from here was done elsewhere.
 
 use std::collections::VecDeque;
 
@@ -14,24 +14,24 @@ use super::reading::line;
 
 /// The daemon's name for whoever comes through the private socket.
 const LOCAL: &str = "local";
-/// More than can be on their way at a time.
+/// Own prompts and answers that are remembered; more than can be on their way at a time.
 const MAX_SENT: usize = 256;
-/// More turns than anybody has in mind; those before were asked by the same user anyway.
+/// Own turns that are remembered; those before were the same user's anyway.
 const MAX_OWN: usize = 4096;
 
-/// What this chat did itself.
+/// The prompts and answers that this chat itself has sent.
 #[derive(Debug)]
 pub(crate) struct OwnActs {
     /// Prompts whose turn is not known yet.
     sent: VecDeque<String>,
     turns: VecDeque<TurnId>,
     answers: VecDeque<CallId>,
-    /// Events up to here are from before.
+    /// Events up to this one are from before the session was opened here.
     since: u64,
 }
 
 impl Default for OwnActs {
-    /// Of a log that is only read: everything is from before.
+    /// For a log that is only read: everything is from before.
     fn default() -> Self {
         Self::since(u64::MAX)
     }
@@ -44,12 +44,12 @@ impl OwnActs {
         Self { sent, turns, answers, since }
     }
 
-    /// A prompt is on its way.
+    /// Notes a prompt that is on its way.
     pub(crate) fn send(&mut self, text: &str) {
         remember(&mut self.sent, sanitize(text.trim()).into_owned(), MAX_SENT);
     }
 
-    /// The daemon has it.
+    /// Notes that the daemon has answered for it, and with which turn.
     pub(crate) fn sent(&mut self, text: &str, turn: Option<TurnId>) {
         let text = sanitize(text.trim());
         if let Some(place) = self.sent.iter().position(|sent| *sent == text) {
@@ -73,7 +73,7 @@ impl OwnActs {
             || self.sent.iter().any(|sent| sent == text)
     }
 
-    /// Who asked, unless it was whoever sits here. `text` is what was asked.
+    /// The name of who sent a prompt, unless it was this chat's user. `text` is the prompt's.
     pub(super) fn asker(
         &self,
         by: &str,
@@ -88,7 +88,7 @@ impl OwnActs {
         }
     }
 
-    /// Who decided, as the end of a sentence: `by you`.
+    /// The name of who decided, as the end of a sentence: `by you`.
     pub(super) fn decider(&self, by: &Decider, request: CallId, seq: u64) -> String {
         let detail = by.detail.as_deref();
         match by.who {

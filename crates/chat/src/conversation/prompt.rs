@@ -1,4 +1,4 @@
-//! What people ask, while it waits and once its turn has begun.
+//! Prompts, while they wait and once their turns have begun.
 
 use projection::json::Node;
 use projection::{Block, Conversation, Said, sanitize};
@@ -33,7 +33,7 @@ impl Talk {
     }
 }
 
-/// The words of a prompt; links to files that the words mention are left out.
+/// The text of a prompt; links to files that the text mentions are left out.
 fn text(blocks: &[Block<'_>]) -> String {
     let words: Vec<_> = blocks.iter().filter_map(Block::text).collect();
     let mut text = words.join("\n");

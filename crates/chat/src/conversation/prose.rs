@@ -1,4 +1,4 @@
-//! Text that is still being written.
+//! Text of an answer or a thought that is still being written.
 //!
 //! In: chunks, cut anywhere. Out: safe text. What grows long is divided where that changes
 //! nothing: at an empty line, inside of code at any line with its fence opened again, and a

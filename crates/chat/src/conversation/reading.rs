@@ -1,4 +1,4 @@
-//! Texts as they are shown: safe, and no longer than anybody reads.
+//! Texts made safe to show, and cut to the length that anybody reads.
 
 use projection::{sanitize, sanitize_line};
 

@@ -1,19 +1,19 @@
-//! What a command printed at a terminal that Switchyard serves: the end of it, as text.
+//! The end of a command's output at a terminal that Switchyard serves, as text.
 //!
 //! In: pieces as they were printed, cut anywhere. Out: safe lines. Whatever is printed, what is
 //! kept is bounded.
 
 use wire::text::{LineScreen, Tabs, sanitize};
 
-/// The end of an output is what tells how it went.
+/// Output that is kept: the end of it is what tells how it went.
 const MAX_BYTES: usize = 32 << 10;
-/// Of a line that is longer nothing is written over any more.
+/// The longest line that can still be overwritten.
 const MAX_COLUMNS: usize = 2000;
 
 /// The end of a terminal's output.
 #[derive(Debug)]
 pub(crate) struct Printed {
-    /// What can no longer change; safe.
+    /// Lines that can no longer change; safe.
     kept: String,
     screen: LineScreen,
     /// Whether something before that is gone.

@@ -27,20 +27,20 @@ pub(super) struct Terminals {
     n_bytes: usize,
     /// When the event at hand was logged.
     pub(super) at: i64,
-    /// The daemon runs since then, as far as that is known; no worker is older.
+    /// Since when the daemon runs, as far as that is known; no worker is older.
     alive_since: i64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     pub(crate) printed: Printed,
-    /// How its command ended, if that is worth a word.
+    /// How its command ended, if it did not succeed.
     pub(crate) end: Option<String>,
     /// How its command failed, if it did.
     pub(crate) failure: Option<String>,
     /// The log has less than was printed.
     pub(crate) is_truncated: bool,
-    /// When it was first heard of.
+    /// The time of the first event about it.
     since: i64,
     has_printed: bool,
     has_ended: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Terminal {
     cards: Vec<usize>,
 }
 
-/// What became of a terminal's command, as far as the log says.
+/// The state of a terminal's command, as far as the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Running,
@@ -72,12 +72,12 @@ impl Terminal {
 }
 
 impl Terminals {
-    /// No worker runs any more. The items that change with it.
+    /// Marks all commands as lost: no worker runs any more. Returns the items that change.
     pub(super) fn lose_all(&mut self) -> Vec<usize> {
         self.lose(|_| true)
     }
 
-    /// The daemon has started then; what ran before it is gone.
+    /// Marks the commands from before the daemon's start as lost. Returns the items that change.
     pub(super) fn alive_since(&mut self, at: i64) -> Vec<usize> {
         self.alive_since = at;
         self.lose(|terminal| terminal.since < at)
@@ -102,7 +102,7 @@ impl Terminals {
         self.by_id.get(id)
     }
 
-    /// Something was printed. The items that change with it.
+    /// Adds output. Returns the items that change.
     pub(super) fn output(&mut self, output: &TerminalOutput) -> Vec<usize> {
         let terminal = self.terminal(&output.terminal_id);
         let before = terminal.printed.weight();
@@ -123,7 +123,7 @@ impl Terminals {
         terminal.cards.clone()
     }
 
-    /// An item shows this terminal.
+    /// Notes that an item shows this terminal.
     pub(super) fn shown_by(&mut self, id: &str, item: usize) {
         let terminal = self.terminal(id);
         if !terminal.cards.contains(&item) && terminal.cards.len() < MAX_CARDS {

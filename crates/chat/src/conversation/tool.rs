@@ -14,21 +14,21 @@ use wire::Json;
 
 use super::reading::{line, lines};
 
-/// The end of an output is what tells how it went.
+/// Text that is kept of an output: its end is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Nobody reads more of a diff in a terminal.
 const MAX_DIFF_LINES: usize = 2000;
 const MAX_OUTPUTS: usize = 100;
-/// More than anybody looks through.
+/// Paths that are kept of a call; more than anybody looks through.
 const MAX_PATHS: usize = 200;
-/// What weighs less is kept as it was told.
+/// The largest call that is kept as it came.
 const MAX_TOLD_BYTES: usize = 16 << 10;
 /// A command is read from its beginning; so is whatever else a tool is given.
 const MAX_COMMAND_CHARS: usize = 4000;
 const MAX_INPUT_CHARS: usize = 8000;
 
-/// A call as far as it is known. Most calls of a long session are never looked at, so what
-/// they say is made ready when it is drawn.
+/// A call as far as it is known. Most calls of a long session are never looked at, so the texts to
+/// show are made only when it is drawn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tool {
     pub(crate) status: Status,
@@ -39,7 +39,7 @@ pub(crate) struct Tool {
 #[derive(Debug, Clone)]
 enum Known {
     AsTold(Box<ToolCall>),
-    /// What is large is made ready at once, which makes it small.
+    /// The texts to show of a large call are made at once, which makes it small.
     Ready(Box<Shown>),
 }
 
@@ -56,15 +56,15 @@ pub(crate) struct Shown {
     pub(crate) title: String,
     /// May have several lines.
     pub(crate) command: Option<String>,
-    /// What else it is given, a member a line.
+    /// The rest of its input, a member a line.
     pub(crate) input: String,
-    /// What of that neither the command nor the changes show.
+    /// The members of the input that neither the command nor the changes show.
     pub(crate) untold: String,
     pub(crate) paths: Vec<String>,
     pub(crate) n_paths_left_out: usize,
     pub(crate) outputs: Vec<Output>,
     pub(crate) n_outputs_left_out: usize,
-    /// How its command ended, as far as the agent says it.
+    /// How its command ended, as far as the agent reports it.
     pub(crate) end: Option<CommandEnd>,
 }
 
@@ -88,7 +88,7 @@ impl Tool {
         Self { cwd, ..Self::default() }
     }
 
-    /// Where its session works.
+    /// The session's directory.
     pub(crate) fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
@@ -98,7 +98,7 @@ impl Tool {
         self.status = call.known_status();
         let cwd = self.cwd.as_deref();
         if call.is_late {
-            // What came before was let go where it is read, and is only kept here.
+            // The reading of the log has freed what came before, which is only kept here.
             let mut shown = self.shown().into_owned();
             shown.merge(call, cwd);
             self.known = Known::Ready(Box::new(shown));
@@ -146,7 +146,7 @@ impl Shown {
         shown
     }
 
-    /// What the call does not say stays as it was.
+    /// Takes over the fields that the call has; the others stay as they were.
     fn merge(&mut self, call: &ToolCall, cwd: Option<&str>) {
         if let Some(kind) = &call.kind {
             self.kind = line(kind, 40);
@@ -177,7 +177,7 @@ impl Shown {
             beside.changes = diffs.collect();
             self.untold = input(&beside.untold(&given));
         } else if !call.output.is_empty() {
-            // Whether this shows it nobody can tell any more.
+            // The input is gone, so whether these changes show it cannot be known any more.
             self.untold.clone_from(&self.input);
         }
         if !call.output.is_empty() {
@@ -231,7 +231,7 @@ fn words(output: &projection::Output) -> Option<&str> {
     }
 }
 
-/// What a tool is given, a member a line.
+/// The input of a tool, a member a line.
 fn input(given: &Value) -> String {
     let text = match given {
         Value::Null => String::new(),

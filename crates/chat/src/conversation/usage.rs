@@ -1,4 +1,4 @@
-//! What a session has used, as far as its agent tells.
+//! Tokens, context and cost of a session, as far as its agent reports them.
 
 use projection::TurnEnd;
 use projection::items::ConversationUsage;

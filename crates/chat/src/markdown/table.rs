@@ -11,7 +11,7 @@ const BETWEEN: &str = " │ ";
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Of its columns; what is not told begins at the left.
+    /// The alignments of its columns; to the left where there is none.
     alignments: Vec<Alignment>,
     /// The first is the head.
     rows: Vec<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What stands between the conversation and the end of the screen.
+//! The rows between the conversation and the end of the screen.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -15,7 +15,7 @@ const MAX_WAITING: usize = 3;
 /// Offers that are shown at once.
 const MAX_OFFERS: usize = 8;
 
-/// Waiting prompts, the question, and what may be completed.
+/// Waiting prompts, the question, and completions.
 pub(super) fn panel(
     state: &State,
     asked: Option<Asked>,
@@ -38,7 +38,7 @@ pub(super) fn panel(
     let least = asked.as_ref().map_or(0, Asked::least_rows);
     let offers = offers(state, max_rows.saturating_sub(least).min(MAX_OFFERS), canvas);
     if let Some(asked) = asked {
-        // What waits can be seen later; what is asked has to be seen now.
+        // Waiting prompts can be seen later; a question has to be seen now.
         let room = max_rows.saturating_sub(offers.len());
         let asked = asked.lines(room);
         lines.truncate(room.saturating_sub(asked.len()));
@@ -65,7 +65,7 @@ fn offers(state: &State, max_rows: usize, canvas: Canvas) -> Vec<Line<'static>> 
         .collect()
 }
 
-/// What happens now, in one line.
+/// The activity line: what happens now.
 pub(super) fn activity(state: &State, is_at_end: bool, canvas: Canvas) -> Line<'static> {
     let frame = usize::try_from(state.now / 100).unwrap_or_default() % FRAMES.len();
     let spinner = FRAMES.get(frame).copied().unwrap_or("·");
@@ -102,7 +102,7 @@ pub(super) fn activity(state: &State, is_at_end: bool, canvas: Canvas) -> Line<'
     ])
 }
 
-/// Who answers, with what, and what it has cost.
+/// The status line: agent and title, model, mode, and usage.
 pub(super) fn status(state: &State, canvas: Canvas) -> Line<'static> {
     let mut left = Vec::new();
     if let Some(session) = &state.session {

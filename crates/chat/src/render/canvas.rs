@@ -1,4 +1,4 @@
-//! What is drawn on: so many columns, in these styles.
+//! The surface to draw on: a number of columns, and the styles.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! What is being typed, broken into rows, and where the cursor is.
+//! The input, broken into rows, and the place of the cursor.
 
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;

@@ -15,7 +15,7 @@ use crate::wrap::{Margin, Piece, words};
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
 const DIFF_LINES: (usize, usize) = (24, 1000);
-/// Unless all of a call is shown.
+/// Paths that are shown of a call in short.
 const SHOWN_PATHS: usize = 20;
 
 /// The item's lines; `before` is the item above it.
@@ -136,7 +136,7 @@ fn tool_lines(
         let margin = Margin::new("  $ ", "    ", canvas.dim());
         lines.extend(canvas.cells(command.clone(), canvas.code(), &margin));
     }
-    // What a call is given is worth a line where nothing else tells what it is about.
+    // The input is worth a line where nothing else shows what the call is about.
     let is_told = shown.command.is_some() || !outputs.is_empty();
     if !shown.input.is_empty() && (is_full || !is_told) {
         let margin = Margin::new("  ", "  ", canvas.dim());
@@ -186,8 +186,8 @@ fn tool_lines(
     lines
 }
 
-/// How a call's command failed, whatever the agent makes of it: what it says itself counts before
-/// what its terminal saw, since it knows why it ended the command.
+/// How a call's command failed, whatever status the agent gives the call: the agent's own report
+/// counts before the exit of its terminal, since it knows why it ended the command.
 fn failure(shown: &Shown, state: &State) -> Option<String> {
     if let Some(end) = shown.end.as_ref().filter(|_| shown.is_command()) {
         return end.failure();
@@ -204,7 +204,7 @@ fn begins_with(title: &str, kind: &str) -> bool {
     title.to_lowercase().starts_with(&kind.to_lowercase())
 }
 
-/// The beginning of what may be long.
+/// The first lines of a text that may be long.
 fn first(lines: Vec<Line<'static>>, is_full: bool, canvas: Canvas) -> Vec<Line<'static>> {
     let max_lines = if is_full { OUTPUT_LINES.1 } else { OUTPUT_LINES.0 };
     let n_hidden = lines.len().saturating_sub(max_lines);
@@ -215,7 +215,7 @@ fn first(lines: Vec<Line<'static>>, is_full: bool, canvas: Canvas) -> Vec<Line<'
     out
 }
 
-/// What a command prints, while it prints it.
+/// The output of a command, while it runs and afterwards.
 fn terminal(
     terminal: Option<&Terminal>,
     is_over: bool,

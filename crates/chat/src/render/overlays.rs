@@ -1,4 +1,4 @@
-//! What covers the conversation: lists to choose from, help, and the first words.
+//! Screens that cover the conversation: lists to choose from, help, and the welcome.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -71,7 +71,7 @@ pub(super) fn help(rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     lines
 }
 
-/// Before anything was said.
+/// The welcome, before there is a first prompt.
 pub(super) fn welcome(state: &State, rows: usize, canvas: Canvas) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(session) = &state.session {

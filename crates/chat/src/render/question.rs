@@ -10,9 +10,9 @@ use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
 use crate::state::State;
 use crate::wrap::{Margin, Piece, cut, width, words};
 
-/// Of a name that is cut, so much tells one option from another.
+/// The least columns of a name that is cut; they tell one option from another.
 const LEAST_NAME: usize = 12;
-/// In full, and where a line is short.
+/// The notice in full, and for a narrow window.
 const TOO_SMALL: [&str; 2] = ["the window is too small: no key answers", "too small"];
 
 /// A question, laid out. Its title and everything that can be answered come first: where they
@@ -64,7 +64,7 @@ impl Asked {
         asked
     }
 
-    /// Whether whoever looks at it can know what a key would answer.
+    /// Whether everything that a key could answer can be read.
     pub(super) fn is_readable(&self) -> bool {
         self.notice.is_empty()
     }
@@ -109,8 +109,8 @@ impl Asked {
     }
 }
 
-/// What is to be done: the command, the changes, or whatever else the tool is given. Titles are
-/// the agent's words; these are what will happen.
+/// The action in question: the command, the changes, or the other input of the tool. Titles are the
+/// agent's words; these are what will happen.
 fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
     let call = question.call.shown();
     let outputs = &call.outputs;
@@ -162,7 +162,7 @@ fn about(question: &Question, canvas: Canvas) -> Vec<Line<'static>> {
     lines
 }
 
-/// Some agents repeat in words what the tool is given.
+/// Whether an agent's text only repeats the input, as some do.
 fn says_the_same(text: &str, call: &Shown) -> bool {
     let dense = |text: &str| text.split_whitespace().collect::<String>();
     let said = dense(text);
@@ -170,7 +170,7 @@ fn says_the_same(text: &str, call: &Shown) -> bool {
     said.is_empty() || command.contains(&said) || dense(&call.input).contains(&said)
 }
 
-/// What can be answered, and how that is done.
+/// The options or the field of a form, and a hint at the keys.
 fn answers(
     question: &Question,
     state: &State,

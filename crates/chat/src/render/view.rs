@@ -15,10 +15,10 @@ use crate::effect::Scroll;
 use crate::state::State;
 use crate::theme::Theme;
 
-/// Items that are kept drawn; what is far away is drawn anew.
+/// Items that are kept drawn; those far away are drawn anew.
 const MAX_CACHED: usize = 4000;
 
-/// What else decides how an item looks.
+/// The settings that the lines of an item depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     columns: usize,
@@ -49,7 +49,7 @@ impl View {
         Self { theme, key, drawn: HashMap::new(), top: None, rows: 0 }
     }
 
-    /// Another conversation is shown.
+    /// Forgets what was drawn: another conversation is shown.
     pub(crate) fn reset(&mut self) {
         self.drawn.clear();
         self.top = None;

@@ -19,7 +19,7 @@ impl State {
         vec![Effect::Agents]
     }
 
-    /// Sets something that the agent offers, or shows what it offers.
+    /// Sets one of the agent's options, or shows the values there are.
     pub(super) fn choose(&mut self, picks: Picks, wanted: &str) -> Vec<Effect> {
         let Some(name) = member(picks) else { return Vec::new() };
         if !wanted.is_empty() {
@@ -133,7 +133,7 @@ impl State {
             let version = agent.version.as_deref().unwrap_or_default();
             Entry::new(&agent.id, &format!("{}  {name}", agent.id), version)
         };
-        // What is built in is always there; what it lacks is said, not hidden.
+        // A built-in agent is always there; where it cannot be used, its entry says why.
         let blocked = found.iter().filter(|agent| agent.is_built_in).filter_map(|agent| {
             let about = agent.obstacle()?;
             Some(Entry { is_blocked: true, about, ..entry(&agent) })
@@ -156,7 +156,7 @@ impl State {
     }
 }
 
-/// The member of the API by which it is set.
+/// The member of the API that sets it.
 fn member(picks: Picks) -> Option<&'static str> {
     match picks {
         Picks::Model => Some("model"),

@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// Keys that mean the same while something is asked.
+    /// Keys with the same meaning for every question.
     fn press_beside_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
         match key.code {
             KeyCode::Tab => {

@@ -1,4 +1,4 @@
-//! What the daemon tells.
+//! Messages from the daemon.
 
 use super::State;
 use crate::conversation::{Heard, OwnActs};
@@ -12,7 +12,7 @@ impl State {
                 self.talk.own = OwnActs::since(session.head);
                 self.agent = Some(session.agent.clone());
                 self.session = Some(*session);
-                // What was said about the way here is over.
+                // A remark that it is being opened is over.
                 if self.remark().is_some_and(|remark| remark.ends_with('…')) {
                     self.remark = None;
                 }
@@ -26,7 +26,8 @@ impl State {
                     }
                     let known = self.session.take().and_then(|session| session.options);
                     let mut info = *info;
-                    // An agent that rests offers nothing; what it offered is still true.
+                    // An agent that does not run reports no options; those it reported are still
+                    // true.
                     info.options = info.options.or(known);
                     self.session = Some(info);
                 }
@@ -98,8 +99,8 @@ impl State {
         }
         self.is_stopping &= self.is_running();
         self.look_at_question();
-        // What an agent offers is known once it runs; asking in the middle of the past would
-        // be asking for each turn of it.
+        // An agent's options are known once it runs; asking while old events are read would be
+        // asking for each turn of them.
         let head = self.session.as_ref().map_or(0, |session| session.head);
         let is_now = self.talk.cursor.0 >= head;
         let has_begun = !was_running && self.talk.running.is_some();

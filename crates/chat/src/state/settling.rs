@@ -1,4 +1,4 @@
-//! Answers that are meant, and words that are not.
+//! Tells keys that answer a question from words that are typed or pasted.
 //!
 //! A key answers a question only when it comes alone: nothing was typed for a moment before it
 //! (see `look_at_question`), and nothing comes right after it. Keys that arrive together are
@@ -12,7 +12,7 @@ use wire::CallId;
 use super::{Overlay, State};
 use crate::effect::Effect;
 
-/// Whoever writes words has pressed the next key by then.
+/// How long a key has to stay alone: whoever writes words has pressed the next one by then.
 const ALONE_FOR_MS: u64 = 250;
 
 /// An answer whose key may still turn out to be the first letter of a word.
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// Another key follows, or a paste. Gives back what was meant as an answer nevertheless.
+    /// Handles a key or paste after the key of an answer. Returns the effects of one that was due.
     pub(super) fn unsettle(&mut self, next: Option<&KeyEvent>) -> Vec<Effect> {
         let settled = self.settle();
         let Some(due) = self.due.take() else { return settled };
@@ -125,7 +125,7 @@ impl State {
     }
 }
 
-/// What a key writes, if it writes something.
+/// The character that a key writes, if it writes one.
 fn letter(key: &KeyEvent) -> Option<char> {
     if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
         return None;

@@ -1,4 +1,4 @@
-//! What is sent with Enter: a prompt, a command, a field of a form.
+//! Input that is sent with Enter: a prompt, a command, a field of a form.
 
 use serde_json::json;
 

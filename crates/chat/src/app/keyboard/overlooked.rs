@@ -1,9 +1,9 @@
-//! Keys that the library of the terminal has overlooked.
+//! Keys that crossterm has overlooked.
 //!
-//! It is told once that there is something to read. If the window's size changed in the same
-//! moment, it looks at the size, and what was typed waits until the next key. That must not
-//! happen to an answer, so what is left lying is read here: letters, the keys of the control
-//! characters, arrows. Other sequences are dropped; pressing them again works.
+//! It is notified once that there is something to read. If the window's size changed in the same
+//! moment, it handles the size, and the input stays unread until the next key. That must not happen
+//! to an answer, so such input is read here: letters, the keys of the control characters, arrows.
+//! Other sequences are dropped; pressing them again works.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use super::Typed;
 
 const MAX_BYTES: usize = 4096;
 
-/// Everything that lies there, as what came together.
+/// Reads all input there is, as keys that came together.
 pub(super) fn read() -> Option<Typed> {
     let mut bytes = [0; MAX_BYTES];
     let n = rustix::io::read(io::stdin(), &mut bytes).ok()?;
