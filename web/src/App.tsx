@@ -1,4 +1,5 @@
-// The frame around every view: where one can go, how the connection stands, what waits.
+// The frame around every view: navigation, the state of the connection, the number of open
+// questions.
 import { useEffect, useState } from "react";
 import type { Connection } from "./api/connection";
 import { startLive, stopLive, useLive } from "./api/live";
@@ -31,7 +32,7 @@ export function App() {
   const { connection } = useLive();
   const page = usePageConnection();
   const [areKeysShown, setKeysShown] = useState(false);
-  // A login link works on every path.
+  // A login link works on every path: its code is in the fragment.
   const [cameWithCode] = useState(hasCode);
   const isLogin = cameWithCode || route.view === "login" || me.state === "stranger";
   const isIn = !isLogin && me.state !== "asking";
@@ -46,7 +47,7 @@ export function App() {
   }, [cameWithCode, route.view, me.state]);
   useEffect(() => {
     if (isLogin) return;
-    // A link that is opened in this tab changes only the fragment.
+    // A login link that is opened in this tab changes only the fragment.
     const land = () => hasCode() && location.reload();
     addEventListener("hashchange", land);
     return () => removeEventListener("hashchange", land);
@@ -72,7 +73,7 @@ export function App() {
   ]);
 
   if (isLogin) return <LoginView />;
-  // Who is not logged in should not see the frame flash by.
+  // A browser that is not logged in should not see the frame flash by.
   if (!isIn) return <p className="sr-only">Asking the daemon …</p>;
   return (
     <div className="shell">
@@ -94,7 +95,7 @@ export function App() {
   );
 }
 
-/** How all that is open here stands; whoever is shut out is told that before anything else. */
+/** The state of all connections of the page; a login that has ended is shown before anything else. */
 function usePageConnection(): Connection {
   const { connection } = useLive();
   const standing = useStanding();

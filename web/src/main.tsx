@@ -1,4 +1,4 @@
-// Where the page begins. The general styles come first, so that views can be more exact.
+// The entry of the page. The general styles come first, so that views can be more exact.
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";

@@ -59,7 +59,7 @@ export function usePathname(): string {
   return useSyncExternalStore(subscribe, () => location.pathname);
 }
 
-/** What stands behind the path: `?q=…`. */
+/** The part of the address after the path: `?q=…`. */
 export function useSearch(): string {
   return useSyncExternalStore(subscribe, () => location.search);
 }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::tests::log::Log;
 
-    /// The page reads the same cases, and must come to the same: `web/src/session/retold.ts`.
+    /// The page's test reads the same cases: `web/src/session/retold.test.ts`.
     #[test]
     fn an_answer_is_told_once_whatever_its_pieces() {
         #[derive(serde::Deserialize)]

@@ -35,11 +35,11 @@ export interface Agent {
   install?: string;
   docs?: string;
   isOwn: boolean;
-  /** How it is run, in words that tell its program and arguments. */
+  /** The program and arguments that run it, as one line. */
   command?: string;
 }
 
-/** What a person wants to know first. */
+/** The state of an agent, as a person wants to know it first. */
 export type Standing = "ready" | "login" | "trouble" | "absent";
 
 export function standingOf(agent: Agent): Standing {
@@ -56,7 +56,7 @@ export function inOrder(agents: Agent[]): Agent[] {
   return [...agents].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
-/** The command that installs it, without what its definition says beside it. */
+/** The command that installs it, without the note that its definition has beside it. */
 export function installOf(agent: Agent): { command?: string; note?: string } {
   const whole = agent.install ?? "";
   if (whole === "" || whole.startsWith("see ")) return { note: whole || undefined };
@@ -64,7 +64,7 @@ export function installOf(agent: Agent): { command?: string; note?: string } {
   return { command, note };
 }
 
-/** Reads what the daemon said; undefined if it is no agent. */
+/** Reads an agent as the daemon sends it; undefined if it is none. */
 export function readAgent(value: unknown): Agent | undefined {
   if (!isObject(value) || typeof value.id !== "string") return undefined;
   const run = isObject(value.run) ? value.run : {};
@@ -110,7 +110,7 @@ function readDiagnosis(value: unknown): Diagnosis[] {
   return [{ reason: text(value.reason), message, remedy: text(value.remedy) ?? hint }];
 }
 
-/** Only what a browser may open: a definition can be anybody's. */
+/** Only addresses that a browser may open: a definition can be anybody's. */
 function webAddress(value: unknown): string | undefined {
   return typeof value === "string" && /^https?:\/\//i.test(value) ? value : undefined;
 }

@@ -1,6 +1,6 @@
-// What can be chosen for a new session of an agent: what its detection found, and what a
-// session of the same agent says that it offers. Agents tell their modes, and some of them
-// their models, only once they run.
+// The options to choose from for a new session of an agent: what its detection found, and what a
+// session of the same agent has reported. Agents report their modes, and some of them their models,
+// only once they run.
 import { useEffect, useState } from "react";
 import { path, requestJson } from "../api/request";
 import type { AgentOptions, Choosable, Session } from "../api/types";
@@ -29,17 +29,17 @@ export function offersOf(agent: Agent | undefined, options: AgentOptions | undef
       (agent?.modes ?? []).map(({ id, name }) => ({ id, name: name ?? id })),
       valuesOf(options?.mode),
     ),
-    // What a model can do is known better than what another session's model could.
+    // The efforts of the chosen model are known better than those of another session's model.
     efforts: efforts.length > 0 ? efforts.map((id) => ({ id, name: id })) : valuesOf(options?.effort),
     defaults: { model: named.find((each) => each.id === agent?.defaultModel)?.name },
   };
 }
 
-// Sessions that were asked: an agent offers the same to its next one.
+// Options of sessions that were asked: an agent offers the same to its next one.
 const heard = new Map<string, AgentOptions>();
 const MAX_ASKED = 3;
 
-/** What the newest sessions of the agent say; one that runs no more remembers what it was offered. */
+/** The options that the newest sessions of the agent report; one that does not run any more still has those it reported. */
 export function useHeardOptions(agent: string, sessions: Session[]): AgentOptions | undefined {
   const [options, setOptions] = useState(() => heard.get(agent));
   const ids = sessions

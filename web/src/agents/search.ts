@@ -1,4 +1,4 @@
-// The search for agents: what was found so far, and what an earlier search found and this one
+// The search for agents: those found so far, and those that an earlier search found and this one
 // has not seen again yet. One for the page; views look at it.
 import { useEffect, useSyncExternalStore } from "react";
 import { asProblem, type Problem } from "../api/problem";
@@ -22,7 +22,7 @@ export function begun(search: Search): Search {
   return { ...search, isLooking: true, problem: undefined, unseen: new Set(search.agents.map((agent) => agent.id)) };
 }
 
-/** What the daemon tells of its search: an agent in its place, the end takes away what is gone. */
+/** Applies frames of the daemon's search: an agent takes its place, the end removes those that are gone. */
 export function withFrames(search: Search, frames: Frame[], now: number): Search {
   let { agents } = search;
   const unseen = new Set(search.unseen);

@@ -1,28 +1,28 @@
-// A stream that comes back by itself: one loop for the session's events and for the list's.
+// A stream that reconnects by itself: one loop for the session's events and for the list's.
 //
-// It says truthfully how it stands, and why. It never gives up on its own, except where coming
-// back cannot help: not logged in, not found, deleted, revoked. While the browser keeps the page
-// for the Back button, it is closed.
+// It reports its state and the reason. It never gives up on its own, except where reconnecting
+// cannot help: not logged in, not found, deleted, revoked. While the browser keeps the page for the
+// Back button, it is closed.
 import { asProblem, isAbort, type Problem } from "./problem";
 import { hear, type Frame } from "./socket";
 import { forgetStanding, noteStanding } from "./standing";
 
 export type Phase =
-  /** Asked, nothing heard yet. */
+  /** Requested; nothing has arrived yet. */
   | "connecting"
   | "live"
-  /** Lost; coming back by itself. */
+  /** Lost; reconnecting by itself. */
   | "reconnecting"
   /** The browser says that there is no network, or the daemon does not answer. */
   | "offline"
-  /** We read too slowly and lost our place; coming back by itself. */
+  /** We read too slowly and lost our place; reconnecting by itself. */
   | "evicted"
   /** Over for good; `reason` says why. */
   | "ended";
 
 export interface Connection {
   phase: Phase;
-  /** For a person. */
+  /** Words for a person. */
   reason?: string;
   /** How often everything had to be read anew because our place in it was lost. */
   resyncs: number;
@@ -39,14 +39,14 @@ export interface Following {
   onConnection: (connection: Connection) => void;
 }
 
-/** What a frame says about the stream itself. */
+/** The consequence of a frame for the stream itself. */
 export type Verdict = { end: string } | { evicted: string } | { resync: string };
 
-// The first attempt follows quickly, since a daemon that restarts is back within a second;
-// later ones spare a machine that is really away.
+// The first attempt follows quickly, since a daemon that restarts is back within a second; later
+// ones spare a machine that is really away.
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 10_000;
-// From this attempt on we say offline instead of reconnecting.
+// From this attempt on the phase is offline instead of reconnecting.
 const ATTEMPTS_UNTIL_OFFLINE = 4;
 const FINAL = [400, 401, 403, 404, 410];
 
@@ -83,7 +83,7 @@ export class Follower {
   }
 
   #onOnline = () => this.retry();
-  // The way to the daemon may be gone, and nobody would tell: it is tried anew at once. A daemon
+  // The way to the daemon may be gone without any sign of it: it is tried again at once. A daemon
   // on this very machine is still there.
   #onOffline = () => {
     if (this.#connection.phase === "reconnecting") this.#say("offline", NO_NETWORK);
@@ -180,11 +180,11 @@ export class Follower {
     return verdict;
   }
 
-  /** Waits until it is time, or until somebody wakes us; without a time, until then alone. */
+  /** Waits for a time, or until it is woken; without a time, only until then. */
   #pause(ms?: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        // What was to come after a moment waits while the page is away.
+        // A wait that is over while the page is away goes on until it is back.
         if (this.#isAway && !this.#stop.signal.aborted) return;
         clearTimeout(timer);
         this.#wake = undefined;
@@ -203,6 +203,6 @@ const NO_NETWORK = "this device has no network";
 function waitAfter(failures: number, retryAfter: number | undefined): number {
   if (retryAfter !== undefined) return Math.min(retryAfter * 1000, 60_000);
   const wait = Math.min(FIRST_WAIT * 2 ** (failures - 1), LONGEST_WAIT);
-  // Many tabs that lost the same daemon should not come back in the same moment.
+  // Tabs that lost the same daemon should not all come back in the same moment.
   return wait * (0.75 + Math.random() * 0.5);
 }

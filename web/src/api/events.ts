@@ -1,4 +1,4 @@
-// A session's events from wherever we are, every event once and in order.
+// A session's events from any point on, every event once and in order.
 //
 // The cursor is the id of the last event handed on. Events at or before it are dropped here,
 // so that no reconnect can double anything; a hole is treated like a lost connection.
@@ -7,23 +7,23 @@ import { path } from "./request";
 import type { Frame } from "./socket";
 import type { ConversationChanges, LogEvent } from "./types";
 
-/** Why a stream ended whose session is no more; no login would bring it back. */
+/** The reason of a stream's end whose session was deleted; no login would bring it back. */
 export const DELETED = "this session was deleted";
 
-/** What a stream tells of each event. */
+/** Data of one event in a stream. */
 interface Numbered {
   seq: number;
 }
 
 export interface EventSink<T extends Numbered> {
-  /** What is told of the next event. */
+  /** The next event's data. */
   onEvent: (event: T) => void;
-  /** What we have is of no use any more; everything follows from the beginning. */
+  /** Everything that was received is of no use any more; it all comes again from the beginning. */
   onReset: (reason: string) => void;
   onConnection: (connection: Connection) => void;
   /** The session's last event when the stream was opened: how much is still to come. */
   onHead?: (head: number) => void;
-  /** The session stopped before its time; everything that was said before is told. */
+  /** The session stopped before its time; everything before that has been sent. */
   onHalt?: (why: string) => void;
 }
 
@@ -102,8 +102,8 @@ function endOf(event: string, data: Record<string, unknown>): Verdict | undefine
     case "stream_end":
       return { end: textOf(data.reason) ?? "the stream is over" };
     default:
-      // `daemon_stopping` is followed by the end of the connection, and then we come back;
-      // `heartbeat`, `slow_client_warning` and what newer daemons may say need no answer.
+      // `daemon_stopping` is followed by the end of the connection, and then we reconnect;
+      // `heartbeat`, `slow_client_warning` and events of newer daemons need no answer.
       return undefined;
   }
 }
@@ -119,7 +119,7 @@ function resyncReason(reason: unknown): string {
   }
 }
 
-/** What the daemon tells is as its document says; another format would have no number. */
+/** Data is trusted to be as the API's document says; another format would have no number. */
 function isNumbered(data: unknown): data is Numbered {
   return typeof objectOf(data).seq === "number";
 }

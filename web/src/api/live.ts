@@ -1,5 +1,5 @@
-// What the whole page knows of all sessions: how the connection stands, which questions wait,
-// and that something in the list has changed.
+// What the whole page has of all sessions: the state of the connection, the open questions, and a
+// signal when something in the list has changed.
 //
 // `/v1/events` has no cursors: the stream is opened first, then the lists are read, and read
 // again after every reconnect. One store for the page, started once.
@@ -34,7 +34,7 @@ export function useListChanges(listener: (change: ListChange | "all") => void): 
   }, [listener]);
 }
 
-/** Starts to listen; does nothing if it does already. */
+/** Starts the stream; does nothing if it runs already. */
 export function startLive(): void {
   follower ??= new Follower({
     path: "/v1/events",
@@ -46,7 +46,7 @@ export function startLive(): void {
     },
     onConnection: (connection) => {
       set({ connection });
-      // Said once for every stream: what happened between it and the one before is not told.
+      // Once for every stream: changes between it and the one before were not sent.
       if (connection.phase === "live") {
         tellAll("all");
         void readQuestions();
@@ -61,7 +61,7 @@ export function stopLive(): void {
   set({ connection: UNCONNECTED, questions: [] });
 }
 
-/** Takes a question off the list at once, before the daemon says that it is decided. */
+/** Takes a question off the list at once, before the daemon reports that it is decided. */
 export function forgetQuestion(requestId: string): void {
   set({ questions: live.questions.filter((question) => question.requestId !== requestId) });
 }

@@ -1,5 +1,5 @@
-// Coming in and going out: the code of a login link is traded for a cookie that scripts
-// cannot read, and the secret that this page shows beside it.
+// Logging in and out: the code of a login link is traded for a cookie that scripts cannot read, and
+// the secret that this page proves beside it.
 import { askWhoIAm, forgetMe } from "./me";
 import { arrivedWith, isPageName, unpack } from "./moving";
 import { forgetPass, keepPass, type Given } from "./pass";
@@ -7,19 +7,20 @@ import { asProblem } from "./problem";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 
-// Where somebody wanted to go when they were sent to log in. The link opens a tab of its own,
-// so it must be kept where both tabs see it.
+// The path that somebody wanted when they were sent to log in. The link opens a tab of its own, so
+// it must be kept where both tabs see it.
 const WANTED = "switchyard.wanted";
-/** As long as a login link works; older wishes are forgotten. */
+/** As long as a login link works; older paths are forgotten. */
 const WANTED_FOR = 10 * 60_000;
-// Where this very tab was when it came over from another name.
+// The path of this very tab when it came over from another name.
 let landing: string | undefined;
 
-/** `fragment` is that of the link, which has more behind it for a tab that came over. */
+/** `fragment` is that of the link, which has more in it for a tab that came over. */
 export async function logIn(code: string, fragment = ""): Promise<void> {
   const asking = { method: "POST", json: { code }, isForAll: true } as const;
   const given = await requestJson<Given & { pageSecret: string }>("/v1/login", asking).catch((error: unknown) => {
-    // This page was here before the daemon was; whoever asks for its address now is led to the new one.
+    // This page was here before the daemon was; a request for its address is redirected to the new
+    // one now.
     if (asProblem(error).code === "page-moved") openAnew(code);
     throw error;
   });
@@ -36,7 +37,7 @@ function openAnew(code: string): void {
   location.reload();
 }
 
-/** Goes where a link leads that was pasted into a page of another name. */
+/** Goes to a link that was pasted into a page of another name. */
 export function follow(text: string): boolean {
   const link = urlOf(text.trim());
   if (!link || link.host === location.host || !isPageName(link.host)) return false;
@@ -56,7 +57,7 @@ export function hasCode(): boolean {
   return new URLSearchParams(location.hash.slice(1)).has("code");
 }
 
-/** The code in what a person pasted: the link, its end, or the code alone. */
+/** The code in a pasted text: the link, its end, or the code alone. */
 export function codeIn(text: string): string {
   const found = /code=([^&\s]+)/.exec(text);
   return (found?.[1] ?? text).trim();
@@ -70,7 +71,7 @@ export function rememberWanted(path: string, now = Date.now()): void {
   }
 }
 
-/** Where to go after the login; asked once. Only ever a path of this page. */
+/** The path to go to after the login; read once. Only ever a path of this page. */
 export function takeWanted(now = Date.now()): string {
   const here = landing;
   landing = undefined;
@@ -87,7 +88,7 @@ export function takeWanted(now = Date.now()): string {
   }
 }
 
-/** As the browser reads it: it drops tabs and line breaks. */
+/** The path as the browser reads it: it drops tabs and line breaks. */
 function ownPath(path: string): string {
   const url = urlOf(path, location.origin);
   if (!path.startsWith("/") || url?.origin !== location.origin) return "/";

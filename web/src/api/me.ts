@@ -1,4 +1,4 @@
-// Who this browser is to the daemon, and what it may do.
+// The identity of this browser at the daemon, and its role.
 import { useSyncExternalStore } from "react";
 import { rememberOwnName } from "./people";
 import { asProblem, type Problem } from "./problem";
@@ -43,7 +43,7 @@ export async function askWhoIAm(): Promise<void> {
   }
 }
 
-/** Nobody is logged in here any more. */
+/** Notes that this browser is not logged in any more. */
 export function forgetMe(): void {
   set({ state: "stranger" });
 }

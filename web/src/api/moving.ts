@@ -1,14 +1,14 @@
-// From one name of the page to another, with what this tab has of its own.
+// Moving from one host name of the page to another, with this tab's own data.
 //
-// To a browser the other name is another site: it has neither the login nor what was written here
-// and not sent. Both go along behind the `#`, which is sent to nobody. What is stored for all tabs
+// To a browser the other name is another site: it has neither the login nor the drafts that were
+// written here. Both go along behind the `#`, which is sent to nobody. What is stored for all tabs
 // of this name stays: somebody else may have written it while the daemon was away.
 import { allDrafts, keepDraft } from "../session/drafts";
 import { currentTheme, setTheme } from "../parts/theme";
 import { ownNames, rememberOwnName } from "./people";
 import { unreachable } from "./problem";
 
-/** As the daemon makes them. */
+/** Names of the page, as the daemon makes them. */
 const NAME = /^[a-z2-9]{12}\.localhost(:\d{1,5})?$/;
 /** Browsers take addresses of a megabyte and more. */
 const MOST_BYTES = 400_000;
@@ -19,34 +19,34 @@ interface Belongings {
   names: string[];
 }
 
-/** Whether we may be led there: nobody leads us anywhere else, nor to another port. */
+/** Whether a redirect may lead there: only to a name of the page, on the same port. */
 export function isPageName(host: string): boolean {
   return NAME.test(host) && (host.split(":")[1] ?? "") === location.port;
 }
 
-/** Where this tab goes; with a code, it is logged in there. */
+/** The address this tab goes to; with a code, it is logged in there. */
 export function arrivalAt(host: string, code?: string): string {
   const here = location.pathname + location.search;
   if (code === undefined) return `http://${host}${here}`;
   return `http://${host}/login#${new URLSearchParams({ code, to: here, with: packed() }).toString()}`;
 }
 
-/** As long as this may take; then somebody has stopped it. */
+/** The longest that leaving may take; after that somebody has stopped it. */
 const LEAVING = 10_000;
 
-/** Does not come back, but for a problem if this tab is still here. */
+/** Leaves the page; rejects if this tab is still here afterwards. */
 export function leaveFor(address: string): Promise<never> {
   location.replace(address);
   return new Promise((_, reject) => setTimeout(() => reject(unreachable()), LEAVING));
 }
 
-/** Where the tab was when it came over, and what it brought; nothing for other links. */
+/** The path of the tab when it came over, and the data that it brought; nothing for other links. */
 export interface Arrived {
   to: string | null;
   belongings: string | null;
 }
 
-/** What stands behind the `#` beside the code. To be believed only once the code was taken. */
+/** Reads the fragment beside the code. To be believed only once the code was taken. */
 export function arrivedWith(fragment: string): Arrived {
   const params = new URLSearchParams(fragment.slice(1));
   return { to: params.get("to"), belongings: params.get("with") };
@@ -59,7 +59,7 @@ export function unpack(text: string): void {
     if (theme === "light" || theme === "dark") setTheme(theme);
     for (const name of names ?? []) rememberOwnName(name);
   } catch {
-    // Then it stays behind.
+    // Then the data stays behind.
   }
 }
 

@@ -1,9 +1,9 @@
 // The pass that goes with every request, beside the login's cookie.
 //
-// Browsers send the cookie to whatever listens at this address, also while the daemon is away.
-// So nothing more is shown before whoever answers has proved that it knows the secret that this
-// page was given when somebody logged in. We prove the same, and get a pass that is good until
-// the daemon ends. The secret itself is sent to nobody.
+// Browsers send the cookie to whatever listens at this address, also while the daemon is away. So
+// nothing more is sent before the server has proved that it knows the secret that this page was
+// given at the login. We prove the same, and get a pass that is good until the daemon ends. The
+// secret itself is sent to nobody.
 //
 // By a library and not by the browser's own functions: on plain HTTP, but for this very machine,
 // browsers have none.
@@ -13,7 +13,7 @@ import { arrivalAt, isPageName, leaveFor } from "./moving";
 import { asProblem, Problem, problemOf, unreachable } from "./problem";
 import { pageSecret } from "./secret";
 
-// Who has a proof to give has it at hand.
+// How long a proof may take: a daemon has it at hand.
 const PATIENCE = 15_000;
 
 let pass: string | undefined;
@@ -23,9 +23,9 @@ let pass: string | undefined;
 let tabSecret: string | undefined;
 let proving: Promise<string> | undefined;
 
-/** What is to be shown, at once if it is at hand; nothing if this browser is not logged in. */
+/** The pass, at once if there is one; undefined if this browser is not logged in. */
 export function currentPass(): string | undefined | Promise<string> {
-  // Whoever is at this address can empty what is stored; a tab that was let in does not forget it.
+  // A server at this address can empty the storage; a tab that was logged in keeps its secret.
   const secret = tabSecret ?? pageSecret();
   if (!secret) return undefined;
   if (pass) return pass;
@@ -44,12 +44,12 @@ export function keepPass(given: Given): void {
   tabSecret = given.tabSecret;
 }
 
-// What was left, frozen or without a network may find somebody else there when it is back.
+// A page that was left, frozen or without a network may find another server here when it is back.
 for (const kind of ["pagehide", "pageshow", "freeze", "resume", "offline", "online"]) {
   if (typeof addEventListener === "function") addEventListener(kind, doubtPass);
 }
 
-/** Whoever answers next has to prove itself. */
+/** Drops the pass: the next server has to prove itself. */
 export function doubtPass(): void {
   pass = undefined;
 }
@@ -74,8 +74,8 @@ async function prove(secret: string): Promise<string> {
   const by = tabSecret === undefined ? "page" : "tab";
   const challenge = ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
   const { nonce, proof, movedTo } = await challenge.catch((error: unknown) => {
-    // That there is no such login, or no such thing at all, is no proof; whoever has the address
-    // can say it.
+    // That there is no such login, or no such path, is no proof; any server at this address can say
+    // it.
     const { status } = asProblem(error);
     if (tabSecret !== undefined && status !== 429 && status >= 400 && status < 500) throw impostor();
     throw error;
@@ -85,7 +85,7 @@ async function prove(secret: string): Promise<string> {
   const signed = { at: location.host.toLowerCase(), ours, nonce };
   if (proof !== proofOf(key, "daemon", signed)) throw impostor();
   const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed), by });
-  // What the tab knows already is not changed by an answer.
+  // A tab that has a secret keeps it, whatever an answer says.
   keepPass({ pass: given.pass, tabSecret: tabSecret ?? given.tabSecret });
   return given.pass;
 }

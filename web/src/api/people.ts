@@ -1,10 +1,10 @@
-// Who did something, in words for a person: `you`, or a name that means something.
+// Names of people for the log's entries: `you`, or a name that means something.
 //
 // A login is a token with a name of its own, so a browser that has logged in again has several.
 // The ones that were this browser's are kept beside its secret.
 
 const KEY = "switchyard.names";
-/** One a week, for longer than anybody looks back. */
+/** One name a week, for longer than anybody looks back. */
 const MAX_NAMES = 50;
 
 let own: ReadonlySet<string> | undefined;

@@ -1,5 +1,5 @@
-// What can go wrong with a request, in one shape: the daemon's problem+json where it
-// answered, and our own words where it did not.
+// Errors of requests, in one shape: the daemon's problem+json where it answered, and our own words
+// where it did not.
 import type { ProblemBody } from "./types";
 
 /** The daemon could not be reached at all; there is no status. */
@@ -41,7 +41,7 @@ export function unreachable(): Problem {
   });
 }
 
-/** It was asked, and nothing came; what was asked for may have happened all the same. */
+/** A request without an answer; what it asked for may have happened all the same. */
 export function unanswered(ms: number): Problem {
   return new Problem({
     type: "urn:switchyard:page:unanswered",
@@ -50,7 +50,7 @@ export function unanswered(ms: number): Problem {
   });
 }
 
-/** Reads an answer that is no success; never throws itself. */
+/** Reads a response that is no success; never throws itself. */
 export async function problemOf(response: Response): Promise<Problem> {
   const title = response.statusText || `the daemon answered ${response.status}`;
   try {
@@ -59,7 +59,7 @@ export async function problemOf(response: Response): Promise<Problem> {
       return new Problem({ title, status: response.status, ...(body as Partial<ProblemBody>) });
     }
   } catch {
-    // Something in between answered, in its own format: the status is all there is.
+    // Something in between answered, in a format of its own: the status is all there is.
   }
   return new Problem({ title, status: response.status });
 }

@@ -1,5 +1,5 @@
-// The one door to the daemon: every request of the page goes through `request`, so that a
-// header, a prefix or a way to log in is added in one place.
+// The one way to the daemon: every request of the page goes through `request`, so that a header, a
+// prefix or a way to log in is added in one place.
 import { isAbort, Problem, problemOf, unanswered, unreachable } from "./problem";
 import { currentPass, doubtPass, forgetPass } from "./pass";
 
@@ -12,23 +12,23 @@ export interface Asking {
   bytes?: Blob;
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Everybody may ask: what this page knows is neither shown nor proved. */
+  /** Needs no login: neither a pass nor a proof is sent. */
   isForAll?: boolean;
-  /** How long the answer may let us wait, in milliseconds. */
+  /** How long to wait for the answer, in milliseconds. */
   patience?: number;
 }
 
 type Listener = () => void;
 const shutOut = new Set<Listener>();
 
-/** Calls back whenever the daemon says that we are not logged in. */
+/** Calls back whenever the daemon answers that we are not logged in. */
 export function onUnauthorized(listener: Listener): () => void {
   shutOut.add(listener);
   return () => shutOut.delete(listener);
 }
 
-// What only reads is answered at once; what changes something may have to start an agent, and
-// what carries a file takes as long as its way is slow. An answer that takes longer is none.
+// A read is answered at once; a change may have to start an agent, and an upload takes as long as
+// its way is slow. An answer that takes longer counts as none.
 const PATIENCE = { read: 30_000, change: 180_000, upload: 900_000 };
 
 /** Asks the daemon; resolves with a success, throws a `Problem` otherwise. */
@@ -57,7 +57,7 @@ async function ask<T>(path: string, asking: Asking, read: (response: Response) =
       throw error;
     }
     if (asking.signal?.aborted) throw error;
-    // The daemon may have gone, and somebody else may answer next.
+    // The daemon may have gone, and another server may answer next.
     doubtPass();
     if (limit.signal.aborted) throw unanswered(patience);
     if (isAbort(error)) throw error;
@@ -67,7 +67,7 @@ async function ask<T>(path: string, asking: Asking, read: (response: Response) =
   }
 }
 
-/** A pass that is not known any more is replaced by another, once. */
+/** Sends with a pass; one that is not known any more is replaced by another, once. */
 async function sendProved(path: string, asking: Asking, signal: AbortSignal): Promise<Response> {
   const current = asking.isForAll ? undefined : currentPass();
   const pass = current instanceof Promise ? await current : current;

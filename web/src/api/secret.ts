@@ -6,12 +6,12 @@
 
 const KEY = "switchyard.page";
 
-/** There if this browser is logged in. */
+/** The secret, if this browser is logged in. */
 export function pageSecret(): string | null {
   try {
     return localStorage.getItem(KEY);
   } catch {
-    // A browser that keeps nothing for pages cannot be logged in.
+    // A browser that stores nothing for pages cannot be logged in.
     return null;
   }
 }

@@ -16,31 +16,31 @@ export interface Hearing {
   path: string;
   query: Asking["query"];
   signal: AbortSignal;
-  /** The daemon has let us in. */
+  /** The socket is open. */
   onOpen: () => void;
-  /** Says whether this was enough. */
+  /** Returns true to end the stream. */
   onFrame: (frame: Frame) => boolean;
 }
 
 const NO_SOCKET = "no-socket";
-// A daemon that is there answers within moments; one that is not may let us wait for ever.
+// A daemon that is there answers within moments; one that is not may never answer.
 const HANDSHAKE = 15_000;
-// The daemon breaks its silence every 15 seconds. Twice nothing is a dead connection that no
-// one told us about, as after a laptop's sleep.
+// The daemon sends a heartbeat every 15 seconds. Twice nothing is a dead connection without a sign
+// of it, as after a laptop's sleep.
 const SILENCE = 35_000;
 
-/** Listens until the stream is over, in whatever way. Throws a `Problem` if it never began. */
+/** Reads frames until the stream is over, in whatever way. Throws a `Problem` if it never began. */
 export async function hear(hearing: Hearing): Promise<void> {
   if (await read(hearing, await currentPass())) return;
   if (hearing.signal.aborted) return;
   const why = await whyRefused(hearing);
-  // To be told why, we have proved ourselves, perhaps to a daemon that was started since.
+  // To get the reason, we have proved ourselves, perhaps to a daemon that was started since.
   if (why.code !== NO_SOCKET) throw why;
   if (await read(hearing, await currentPass())) return;
   if (!hearing.signal.aborted) throw await whyRefused(hearing);
 }
 
-/** Says whether the socket was ever open. */
+/** Resolves with whether the socket was ever open. */
 function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false);
@@ -53,7 +53,7 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
       socket.close();
       resolve(wasOpen);
     };
-    // The daemon may have gone, and somebody else may be there when we come back.
+    // The daemon may have gone, and another server may be there when we reconnect.
     const lose = () => {
       forgetPass(pass ?? "");
       end();
@@ -83,7 +83,7 @@ function socketTo(target: string, pass: string | undefined): WebSocket {
   return new WebSocket(url, ["switchyard.batch.v1", ...(pass ? [`switchyard-page.${pass}`] : [])]);
 }
 
-/** Browsers do not tell why a handshake failed, so the same is asked for once more, plainly. */
+/** Browsers do not give the reason of a failed handshake, so the same is requested once more over HTTP. */
 async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
   try {
     const response = await request(path, { query, signal, headers: { Accept: "text/event-stream" }, patience: HANDSHAKE });
@@ -99,14 +99,14 @@ async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
   });
 }
 
-/** A message holds all that was there to be said: opening a long session takes few of them. */
+/** A message has all frames that were ready: opening a long session takes few messages. */
 function framesOf(data: unknown): Frame[] {
   if (typeof data !== "string") return [];
   try {
     const frames: unknown = JSON.parse(data);
     return Array.isArray(frames) ? frames.filter(isFrame) : [];
   } catch {
-    // What is missing because of it is noticed by the hole that it leaves.
+    // Frames that are lost with it are noticed by the hole in the numbers.
     return [];
   }
 }

@@ -63,7 +63,7 @@ export class SseParser {
   }
 }
 
-/** The frames of an answer, those of one read together. Calls `onBytes` for anything heard. */
+/** The frames of a response, those of one read together. Calls `onBytes` for anything received. */
 export async function* framesOf(response: Response, onBytes?: () => void): AsyncGenerator<Frame[]> {
   if (!response.body) return;
   const parser = new SseParser();

@@ -1,9 +1,9 @@
-// How the page as a whole stands with the daemon: as its worst stream does. All of them are lost
-// together, and a person is told once.
+// The state of the page's connections as a whole: that of its worst stream. All of them are lost
+// together, and a person is notified once.
 import { useSyncExternalStore } from "react";
 import type { Connection, Phase } from "./connection";
 
-// A stream that has ended is over for a reason of its own, and its view says so.
+// A stream that has ended is over for a reason of its own, which its view shows.
 const BADNESS: Record<Phase, number> = { live: 0, ended: 0, connecting: 1, evicted: 2, reconnecting: 3, offline: 4 };
 
 interface Stream {
@@ -24,12 +24,12 @@ export function forgetStanding(stream: Stream): void {
   look();
 }
 
-/** Tries again at once with all that is lost. */
+/** Tries again at once with all lost streams. */
 export function retryAll(): void {
   for (const stream of all.keys()) stream.retry();
 }
 
-/** Undefined where nothing is followed. */
+/** Undefined where there is no stream. */
 export function standing(): Connection | undefined {
   return worst;
 }

@@ -27,16 +27,16 @@ export type ProblemBody = Schemas["Problem"];
 /** One entry of a session's log: an event of Switchyard's own, or an update of the agent. */
 export type LogEvent = Omit<Schemas["LogEvent"], "payload"> & { payload: unknown };
 export type OwnEvent = Schemas["OwnEvent"];
-/** What an event of Switchyard's own says, by its kind. */
+/** The payload of an event of Switchyard's own, by its kind. */
 export type Own<K extends OwnEvent["kind"]> = Extract<OwnEvent, { kind: K }>["payload"];
 
-/** What an event changes in the conversation. */
+/** The changes that an event makes in the conversation. */
 export type ConversationChanges = Schemas["ConversationChanges"];
 export type ConversationChange = Schemas["ConversationChange"];
 export type ToldItem = Schemas["ConversationItem"];
 export type ChangedTool = Schemas["ToolItem"];
 
-/** A change in the list of sessions, told by `/v1/events`. */
+/** A change in the list of sessions, as `/v1/events` sends it. */
 export interface ListChange {
   session: string;
   kind: "created" | "status" | "pending" | "title" | "deleted";

@@ -3,7 +3,7 @@ import type { Permission } from "../api/types";
 import type { QuestionItem } from "../session/items";
 import { object, text } from "../session/read";
 
-/** Whether all of it is there to be read. Nobody answers here what only the session shows. */
+/** Whether all of the question can be read here. What only the session shows is not answered here. */
 export function isShown(question: Permission): boolean {
   return question.request !== undefined && question.request !== null;
 }

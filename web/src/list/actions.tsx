@@ -1,5 +1,4 @@
-// What can be done with a session from outside of it: one set of actions for its row in the
-// list and for its own page.
+// Actions on a session from outside of it: one set for its row in the list and for its own page.
 import { useState, type SubmitEvent, type ReactNode } from "react";
 import { may, useMe } from "../api/me";
 import { path, request, requestJson } from "../api/request";
@@ -81,7 +80,7 @@ async function shut(session: Session): Promise<void> {
   }
 }
 
-/** Through `request` like everything else, so a link could not bear what it may need. */
+/** Downloads through `request` like everything else: a link could not send the headers. */
 export async function download(session: Pick<Session, "id" | "title">, format: "json" | "text"): Promise<void> {
   try {
     const response = await request(path`/v1/sessions/${session.id}/export`, { query: { format } });
@@ -90,7 +89,7 @@ export async function download(session: Pick<Session, "id" | "title">, format: "
     link.href = address;
     link.download = fileName(session, format);
     link.click();
-    // The browser has taken hold of it by then.
+    // The browser has opened it by then.
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
   } catch (error) {
     tellProblem("The session was not exported", error);

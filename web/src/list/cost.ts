@@ -1,4 +1,4 @@
-// What a session has used. The API leaves the shape open, so every number is looked at.
+// Cost, tokens and turns of a session. The API leaves the shape open, so every number is checked.
 import type { Session } from "../api/types";
 
 export interface Used {

@@ -1,5 +1,5 @@
-// Making a session, and its first prompt. Both are named, so that asking again after a lost
-// answer makes nothing twice.
+// Creating a session, and its first prompt. Both have request ids, so that a retry after a lost
+// response makes nothing twice.
 import { path, requestJson } from "../api/request";
 import type { NewSession, Session } from "../api/types";
 
@@ -25,7 +25,7 @@ export const PERMISSIONS = [
 
 const LAST = "switchyard.new-session";
 
-/** What the request says; what was left empty is the agent's to decide. */
+/** The request's body; fields that were left empty are the agent's to decide. */
 export function wishOf(draft: Draft): NewSession {
   const said = (text: string) => text.trim() || undefined;
   return {
@@ -39,12 +39,12 @@ export function wishOf(draft: Draft): NewSession {
   };
 }
 
-/** As it was typed or chosen, without the slash behind which one goes on. */
+/** The directory as it was typed or chosen, without the slash at its end. */
 export function directoryOf(typed: string): string {
   return typed.trim().replace(/(?<=[^/])\/+$/, "");
 }
 
-/** What is wrong with it, before the daemon is asked. */
+/** The error in a draft, before the daemon is asked. */
 export function objectionTo(draft: Draft): string | undefined {
   if (!draft.agent) return "Choose an agent.";
   if (!draft.cwd.trim()) return "Say in which directory the agent works.";

@@ -3,12 +3,12 @@ import { requestJson } from "../api/request";
 import type { DirectoryList } from "../api/types";
 
 export interface Wanted {
-  /** The directory to look into; none: where one begins. */
+  /** The directory to look into; without one, the daemon chooses where to begin. */
   path?: string;
   prefix: string;
 }
 
-/** What is looked for while a path is typed: what stands behind the last slash begins a name. */
+/** The directory and the prefix in a path that is typed: after the last slash a name begins. */
 export function wantedFor(typed: string): Wanted {
   const text = typed.trimStart();
   if (text === "~") return { path: "~", prefix: "" };
@@ -16,7 +16,7 @@ export function wantedFor(typed: string): Wanted {
   return { path: end === 0 ? undefined : text.slice(0, end), prefix: text.slice(end) };
 }
 
-/** A directory, written so that one goes on inside of it. */
+/** A directory as a path to go on from. */
 export function inside(path: string): string {
   return path.endsWith("/") || path === "" ? path : `${path}/`;
 }

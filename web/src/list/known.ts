@@ -1,5 +1,5 @@
-// What the page knows of the sessions, from pages of the list, single sessions and changes
-// that were told, in whatever order these arrive.
+// The sessions as far as the page knows them, from pages of the list, single sessions and reported
+// changes, in whatever order these arrive.
 //
 // The number of a session's last event only grows, so the higher one is the newer knowledge.
 // A session that was deleted does not come back with a page that was asked for before.
@@ -12,7 +12,7 @@ export interface Known {
 
 export const nothing: Known = { sessions: new Map(), gone: new Set() };
 
-// Ids never come back, so forgetting old ones only risks a row that the next reading removes.
+// Ids never come back, so forgetting old ones only risks a row that the next read removes.
 const MAX_GONE = 1000;
 
 export function withSessions(known: Known, told: Session[]): Known {
@@ -27,7 +27,7 @@ export function withSessions(known: Known, told: Session[]): Known {
   return sessions ? { ...known, sessions } : known;
 }
 
-/** Takes a change in at once, as far as it says enough. */
+/** Applies a change at once, as far as it says enough. */
 export function withChange(known: Known, change: ListChange, now: number): Known {
   if (change.kind === "deleted") return without(known, change.session);
   const before = known.sessions.get(change.session);
@@ -37,7 +37,8 @@ export function withChange(known: Known, change: ListChange, now: number): Known
     status: change.status ?? before.status,
     title: change.title !== undefined ? change.title : before.title,
     head: Math.max(before.head, change.seq ?? 0),
-    // Changes carry no time; they are told within a second. A new name is no use of the session.
+    // Changes carry no time; they are reported within a second. A new title is no use of the
+    // session.
     updated:
       change.kind !== "title" && change.seq !== undefined && change.seq > before.head ? Math.max(before.updated, now) : before.updated,
   };
@@ -51,7 +52,7 @@ export function without(known: Known, id: string): Known {
   return { sessions, gone: new Set(gone) };
 }
 
-/** Only these, and those for whom `isNewer` holds: what was learnt while they were read. */
+/** Keeps only these, and those for whom `isNewer` holds: they changed while these were read. */
 export function only(known: Known, told: Session[], isNewer: (id: string) => boolean): Known {
   const kept = [...known.sessions].filter(([id]) => isNewer(id));
   return withSessions({ ...known, sessions: new Map(kept) }, told);

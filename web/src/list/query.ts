@@ -1,5 +1,5 @@
-// Which sessions are shown: words, a status, an agent; in the address, so that a view of the
-// list can be linked to.
+// The filter of the list: words, a status, an agent; in the address, so that a view of the list can
+// be linked to.
 import type { Session, SessionStatus } from "../api/types";
 
 /** A session's status as a person sees it: idle, but its last turn failed. */
@@ -32,7 +32,7 @@ export function failureOf(session: Session): { message: string; remedy?: string 
   return session.lastTurn.error ?? { message: "the turn failed" };
 }
 
-/** Seldom enough to be listed with what failed, and to have no filter of its own. */
+/** Statuses that are rare enough to be listed with the failed ones, without a filter of their own. */
 function isBreakage(standing: string): boolean {
   return standing === "damaged" || standing === "interrupted";
 }
@@ -59,7 +59,7 @@ export function byUrgency(a: Session, b: Session): number {
   return Number(b.status === "requires_action") - Number(a.status === "requires_action") || byActivity(a, b);
 }
 
-/** What the daemon is asked for. It does not look for failures, and finds words in titles only. */
+/** The query for the daemon. It does not look for failures, and finds words in titles only. */
 export function askedFor(query: Query): { q?: string; status?: SessionStatus; agent?: string } {
   const { words, standing, agent } = query;
   return {

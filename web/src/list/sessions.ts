@@ -1,4 +1,4 @@
-// The page's one list of sessions, joined to the daemon.
+// The page's one list of sessions, connected to the daemon.
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { useListChanges } from "../api/live";
 import { path, requestJson } from "../api/request";
@@ -11,7 +11,7 @@ export const sessions = new SessionStore({
   one: (id) => requestJson<Session>(path`/v1/sessions/${id}`),
 });
 
-/** How often the newest are read once more while somebody looks. */
+/** How often the newest are read again while the page is visible. */
 const REFRESH_EVERY = 15_000;
 
 export interface Rows {
@@ -24,7 +24,7 @@ export function useKnown(): State {
   return useSyncExternalStore(sessions.subscribe, sessions.read);
 }
 
-/** Keeps the list true, whatever view is shown. */
+/** Keeps the list up to date, whatever view is shown. */
 export function useSessionChanges(): void {
   useListChanges(useCallback((change: ListChange | "all") => sessions.take(change), []));
 }

@@ -1,5 +1,5 @@
-// The list of sessions: pages of it as they are scrolled to, kept true by what `/v1/events`
-// tells. One for the page.
+// The list of sessions: pages of it as they are scrolled to, kept up to date by `/v1/events`. One
+// for the page.
 //
 // Rows of a query reach down to its horizon, the last row of its last page; what is known
 // below it has gaps and is not shown yet.
@@ -33,7 +33,7 @@ export interface State {
 
 export const PAGE = 100;
 const MAX_PAGE = 500;
-/** Queries that were typed before are worth keeping for going back, not for ever. */
+/** Earlier queries are worth keeping for going back, not for ever. */
 const MAX_LISTINGS = 12;
 /** A session that changes all the time is read this often at most. */
 export const REREAD_AFTER = 250;
@@ -68,7 +68,7 @@ export class SessionStore {
     try {
       const page = await this.source.page(query, before.next, PAGE);
       this.#set({ known: withSessions(this.state.known, page.sessions) });
-      // All was read again meanwhile: this page continues something that is no more.
+      // The list was read again meanwhile: this page continues one that is no more.
       if (this.#listing(query).next !== before.next) return;
       this.#setListing(listed(query, page, before.pages));
     } catch (error) {
@@ -96,19 +96,19 @@ export class SessionStore {
     }
   }
 
-  /** Reads the newest once more: a turn that is over within a second is told by nobody. */
+  /** Reads the newest once more: a turn that is over within a second is not reported. */
   async refresh(): Promise<void> {
     try {
       const page = await this.source.page(this.#current, undefined, 50);
       this.#set({ known: withSessions(this.state.known, page.sessions) });
     } catch {
-      // The connection says it.
+      // The connection's state shows it.
     }
   }
 
   take(change: ListChange | "all", now = Date.now()): void {
     if (change === "all") {
-      // Where nobody has looked yet, there is nothing that could be old.
+      // Before the first read, nothing can be old.
       if (this.state.listings.size > 0) void this.rereadAll();
       return;
     }
@@ -132,7 +132,7 @@ export class SessionStore {
     }
   }
 
-  /** A session as the daemon just answered it. */
+  /** Takes a session as the daemon just sent it. */
   put(session: Session): void {
     this.#touched.set(session.id, ++this.#clock);
     this.#set({ known: withSessions(this.state.known, [session]) });

@@ -1,4 +1,4 @@
-// Who is logged in here, as what; the theme; the way out.
+// The account menu: this browser's role, the theme, logging out.
 import { logOut } from "../api/login";
 import { useMe } from "../api/me";
 import { Menu, type MenuItem } from "./Menu";
@@ -20,7 +20,7 @@ export function AccountMenu({ onKeys }: { onKeys: () => void }) {
   const me = useMe();
   const [theme, setTheme] = useTheme();
   const [next, name] = THEMES[theme];
-  // Loaded anew, so that nothing that was read stays in this tab.
+  // Reloaded, so that nothing that was read stays in this tab.
   const leave = () =>
     logOut().then(
       () => location.replace("/login"),

@@ -1,12 +1,12 @@
-// What cannot be drawn is said in its place; what is around it stays.
+// An error boundary: a part that cannot be drawn is replaced by an error, the rest stays.
 import { Component, type ErrorInfo, type ReactNode } from "react";
 import { Button } from "./Button";
 import { Notice } from "./Notice";
 
 interface Props {
-  /** What is missing then, at the beginning of a sentence. */
+  /** The part that is missing then, at the beginning of a sentence. */
   name: string;
-  /** What can still be shown instead. */
+  /** Draws what can still be shown instead. */
   instead?: () => ReactNode;
   children: ReactNode;
 }

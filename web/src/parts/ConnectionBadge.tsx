@@ -1,5 +1,5 @@
-// How the connection stands, in a word; the reason on hover. What a person must be told is said
-// by the banner, once.
+// The state of the connection, in a word; the reason on hover. Interruptions are announced by the
+// banner, once.
 import type { Connection } from "../api/connection";
 
 const WORDS = {

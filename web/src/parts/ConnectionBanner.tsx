@@ -1,13 +1,13 @@
-// Says across the page that what is shown may be old, why, and what happens about it: the one
-// notice of an interruption, however many streams it cut. Silent while all is well, and for the
-// blink of an eye that a daemon's restart takes.
+// The banner for an interruption: what is shown may be old, why, and what happens about it. The one
+// notice of it, however many streams it cut. Absent while all is well, and for the blink of an eye
+// that a daemon's restart takes.
 import { useEffect, useState } from "react";
 import type { Connection } from "../api/connection";
 import { DELETED } from "../api/events";
 import { Link } from "../router";
 import { Icon } from "./Icon";
 
-// Most losses are over before this.
+// How long an interruption may last without a banner; most are over before.
 const BEFORE_SAYING = 1500;
 
 export function ConnectionBanner({ connection, onRetry }: { connection: Connection; onRetry: () => void }) {

@@ -19,15 +19,15 @@ export interface MenuItem {
 interface Props {
   label: string;
   icon?: IconName;
-  /** What the button says; without it, it is the icon alone. */
+  /** The button's text; without it, it is the icon alone. */
   text?: string;
-  /** Whether the button says what it is about, too. */
+  /** Whether the button also shows its label. */
   isNamed?: boolean;
   items: MenuItem[];
   disabled?: boolean;
 }
 
-/** More than this are not found by looking. */
+/** Menus with more items than this get a search field. */
 const SEARCHED_FROM = 12;
 
 export function Menu({ label, icon = "more", text, isNamed, items, disabled }: Props) {

@@ -1,4 +1,4 @@
-// Something to be told: an error with its remedy, a warning, a fact.
+// A notice in the page: an error with its remedy, a warning, a fact.
 import type { ReactNode } from "react";
 import type { Problem } from "../api/problem";
 import { CodeWords } from "../render/CodeWords";

@@ -1,4 +1,4 @@
-// How a session stands, in a word and a colour.
+// A session's status as a badge, in a word and a colour.
 import type { Standing } from "../list/query";
 import { Icon, type IconName } from "./Icon";
 

@@ -31,7 +31,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-// One clock for all of them: it ticks only while somebody looks.
+// One clock for all of them: it ticks only while it is used.
 let now = Date.now();
 const readers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
@@ -42,7 +42,7 @@ export function useNow(): number {
 
 function subscribe(reader: () => void): () => void {
   readers.add(reader);
-  // Nobody looked for a while: the clock stood still.
+  // Without readers the clock stood still.
   if (!ticking) now = Date.now();
   ticking ??= setInterval(() => {
     now = Date.now();

@@ -1,4 +1,4 @@
-// Where short messages appear. Errors interrupt a screen reader, the others wait.
+// The place of short messages. Errors interrupt a screen reader, the others wait.
 import "../style/toasts.css";
 import { useEffect, useRef } from "react";
 import { IconButton } from "./Button";

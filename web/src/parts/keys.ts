@@ -1,6 +1,6 @@
-// The keyboard of the page: views register what their keys do, `?` lists them.
+// The keyboard of the page: views register their keys, `?` lists them.
 //
-// Keys without a modifier are silent while a person types. The view that came last wins.
+// Keys without a modifier do nothing while a person types. The view that came last wins.
 import { useEffect, useRef, useSyncExternalStore } from "react";
 
 export interface Binding {
@@ -13,7 +13,7 @@ export interface Binding {
   inText?: boolean;
   /** Another key for something that is listed already. */
   isSilent?: boolean;
-  /** Decides something: a key that is held down, or comes in the middle of a word, does not count. */
+  /** It decides something: a key that is held down, or comes in the middle of a word, does not count. */
   isGrave?: boolean;
 }
 
@@ -23,7 +23,7 @@ let listed: Binding[] = [];
 // After this long the first key of two is forgotten.
 const BETWEEN_KEYS = 1200;
 let first: { key: string; at: number } | undefined;
-// Whoever presses keys faster than this writes, and looks elsewhere while doing so.
+// Keys that follow each other faster than this are text, typed by somebody who looks elsewhere.
 const PAUSE = 250;
 let lastAt = -Infinity;
 

@@ -1,10 +1,10 @@
-// Whether what the keys or a button are about has been the same for long enough to be what a person means.
+// Whether the target of keys or of a button has been the same for long enough to be the one meant.
 import { useCallback, useEffect, useState } from "react";
 
 // A key or a click this soon after another question took the place was meant for the one before.
 export const SETTLE = 600;
 
-/** `settle` says that a person went to it by key: then there is nothing to wait for. */
+/** `settle` notes that a person went to it by key: then there is nothing to wait for. */
 export function useSettled(id: string | undefined): { isSettled: boolean; settle: (id: string) => void } {
   const [settled, setSettled] = useState<string>();
   useEffect(() => {

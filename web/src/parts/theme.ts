@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; kept in this browser.
+// The theme: light, dark, or the system's; kept in this browser.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "system" | "light" | "dark";
@@ -13,7 +13,7 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
   return [theme, setTheme];
 }
 
-/** Puts the kept choice into effect; called before anything is drawn. */
+/** Applies the stored choice; called before anything is drawn. */
 export function applyTheme(): void {
   const theme = currentTheme();
   if (theme === "system") delete document.documentElement.dataset.theme;
@@ -34,7 +34,7 @@ export function setTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
   } catch {
-    // Then it holds until the page is left.
+    // Then it is kept until the page is left.
   }
   applyTheme();
   if (theme !== "system") document.documentElement.dataset.theme = theme;

@@ -1,4 +1,4 @@
-// The window's title: how many questions wait anywhere, what this view is about.
+// The window's title: the number of open questions, and the subject of the view.
 import { useEffect } from "react";
 import { useLive } from "../api/live";
 import { visible } from "../render/visible";

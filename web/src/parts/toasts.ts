@@ -1,4 +1,4 @@
-// Short messages that come and go: what was done, and what could not be.
+// Short messages that come and go: actions that succeeded, and errors.
 import { useSyncExternalStore } from "react";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 
@@ -6,7 +6,7 @@ export interface Toast {
   id: number;
   tone: "done" | "error";
   text: string;
-  /** What to do about it. */
+  /** The remedy. */
   remedy?: string;
   action?: { label: string; run: () => void };
 }
@@ -38,7 +38,7 @@ export function tellDone(text: string, action?: Toast["action"]): void {
 export function tellProblem(what: string, error: unknown): void {
   if (isAbort(error)) return;
   const problem = asProblem(error);
-  // The page for logging in is there already.
+  // The login page is there already.
   if (problem.status === 401) return;
   add({ tone: "error", text: `${what}: ${sentenceOf(problem)}`, remedy: problem.remedy });
 }
@@ -47,7 +47,7 @@ export function closeToast(id: number): void {
   set(toasts.filter((toast) => toast.id !== id));
 }
 
-/** The most exact thing that the daemon said, in one sentence. */
+/** The most exact message of the daemon, in one sentence. */
 export function sentenceOf(problem: Problem): string {
   const said = (problem.detail ?? problem.message).trim().replace(/\s+/g, " ");
   const wait = problem.retryAfter ? `; try again in ${problem.retryAfter} s` : "";
@@ -56,7 +56,7 @@ export function sentenceOf(problem: Problem): string {
 
 function add(toast: Omit<Toast, "id">): number {
   const id = ++lastId;
-  // The same trouble twice is one trouble.
+  // The same error twice is shown once.
   const others = toasts.filter((other) => other.text !== toast.text);
   set([...others, { ...toast, id }].slice(-MAX_SHOWN));
   return id;

@@ -12,7 +12,7 @@ interface Props {
 }
 
 export function Code({ text, language, isLive = false }: Props) {
-  // Whatever follows the first word is for other programs.
+  // Only the first word is the language; the rest is for other programs.
   const name =
     language
       ?.trim()

@@ -1,4 +1,4 @@
-// A line of words in which what stands between backticks is code.
+// A line of text in which parts between backticks are code.
 import type { ReactNode } from "react";
 import { visible } from "./visible";
 

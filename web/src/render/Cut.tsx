@@ -7,7 +7,7 @@ import { visible } from "./visible";
 export const LONGEST_LINE = 10_000;
 const LONGEST_TEXT = 40_000;
 const SHOWN = 4_000;
-// What one press shows at most: even what somebody wants must not stop the page.
+// Text that one press shows at most: more at once would stop the page.
 const STEP = 200_000;
 
 /** Whether a line is too long to be given to anything that looks at it more than once. */

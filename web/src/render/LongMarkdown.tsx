@@ -1,16 +1,16 @@
-// Markdown of any length: in pieces, a few of them at first, more when wanted.
+// Markdown of any length: in pieces, a few of them at first, more on request.
 import { useMemo, useState } from "react";
 import { bytes } from "../parts/numbers";
 import { splitMarkdown } from "../session/split";
 import { Markdown } from "./Markdown";
 
-// About two screens; each further press shows as much again.
+// Pieces shown at first, about two screens; each further press shows as much again.
 const SHOWN = 3;
 
-// No piece is longer, so nothing beyond so many of them needs to be looked at.
+// The longest piece, so nothing beyond so many of them needs to be looked at.
 const PIECE_CHARS = 10_000;
 
-/** The beginning, or of what grows the end, from a line on. */
+/** The beginning of a text, or the end of one that grows, from a line on. */
 function partOf(text: string, length: number, isEnd: boolean): string {
   if (text.length <= length) return text;
   if (!isEnd) return text.slice(0, length);
@@ -24,7 +24,7 @@ export function LongMarkdown({ text, isLive = false }: { text: string; isLive?: 
   const pieces = useMemo(() => splitMarkdown(part), [part]);
   if (pieces.length <= shown && part.length === text.length)
     return pieces.map((piece, i) => <Markdown key={piece.start} text={piece.text} isLive={isLive && i === pieces.length - 1} />);
-  // What grows is interesting at its end.
+  // A text that grows is interesting at its end.
   const some = isLive ? pieces.slice(-shown) : pieces.slice(0, shown);
   const more = (
     <button type="button" className="link cut" onClick={() => setShown(shown * 2)}>

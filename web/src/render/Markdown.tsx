@@ -26,10 +26,10 @@ export const Markdown = memo(function Markdown({ text, isLive = false }: Props) 
   );
 });
 
-// Whoever has more divides it first.
+// The longest text for the lexer; callers with a longer one divide it first.
 const LONGEST = 40_000;
 
-/** The blocks; nothing for text that is not to be given to the lexer. */
+/** The blocks; undefined for text that is not to be given to the lexer. */
 export function lex(text: string): Token[] | undefined {
   // Not even its regular expressions should see a line of a megabyte, or one of nothing but marks.
   if (text.length > LONGEST || hasGiantLine(text) || isCostly(text)) return undefined;
@@ -49,7 +49,7 @@ const Block = memo(
   (a, b) => a.raw === b.raw && a.isLive === b.isLive,
 );
 
-// Deeper than this nobody reads, and every level costs stack.
+// The deepest nesting that is drawn: nobody reads more, and every level costs stack.
 const DEEPEST = 24;
 
 function BlockToken({ token, depth, isLive }: { token: Token; depth: number; isLive: boolean }): ReactNode {

@@ -1,4 +1,4 @@
-// What stands within a line of Markdown: words, emphasis, code, links.
+// The parts within a line of Markdown: words, emphasis, code, links.
 import type { Token, Tokens } from "marked";
 import type { ReactNode } from "react";
 import { unescapeEntities } from "./entities";

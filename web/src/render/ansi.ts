@@ -1,5 +1,5 @@
-// What a program prints to a terminal, as lines of styled spans. A state machine: any cut of
-// the text gives the same lines, and whatever it does not know it drops, within bounds.
+// The output of a program to a terminal, as lines of styled spans. A state machine: any cut of the
+// text gives the same lines, and sequences it does not know are dropped, within bounds.
 //
 // Kept: colours (as one of sixteen, so that they are readable in both themes), weight, carriage
 // return, backspace, tabs, erasing in the line. Dropped: moving about, titles, links, queries.
@@ -49,7 +49,7 @@ export class Ansi {
   }
 
   feed(text: string): void {
-    // By code point, so that no picture is torn; a cut between two halves is healed before.
+    // By code point, so that no emoji is torn; a cut between two halves is healed before.
     for (const char of this.#heal(text)) this.#take(char);
   }
 
@@ -182,7 +182,7 @@ export class Ansi {
     }
   }
 
-  /** Shows what was taken for a sequence. */
+  /** Prints a sequence that turned out to be none. */
   #giveUp(): void {
     const text = this.#sequence;
     this.#sequence = "";

@@ -1,4 +1,4 @@
-// How much work Markdown is, before anybody does it.
+// An estimate of the work that Markdown takes, before it is lexed.
 //
 // The lexer of `marked` looks from every mark that could begin emphasis or a link to the end of
 // its paragraph, so a paragraph costs its marks times its length. An answer that people write

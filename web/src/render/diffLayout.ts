@@ -1,4 +1,4 @@
-// How diffs are laid out, the same for all of them; kept in this browser.
+// The layout of diffs, the same for all of them; kept in this browser.
 import { useSyncExternalStore } from "react";
 
 export type DiffLayout = "unified" | "split";
@@ -19,7 +19,7 @@ function choose(layout: DiffLayout): void {
   try {
     localStorage.setItem(KEY, layout);
   } catch {
-    // Then it holds until the page is left.
+    // Then it is kept until the page is left.
   }
   for (const reader of readers) reader();
 }

@@ -1,5 +1,5 @@
-// Text of an agent as it may be shown: what would be invisible, or would change the direction
-// of what stands around it, is made visible.
+// Text of an agent made safe to show: characters that would be invisible, or would change the
+// direction of the text around them, are made visible.
 
 import { EMOJI, HIDDEN } from "./hidden";
 

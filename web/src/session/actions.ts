@@ -1,4 +1,4 @@
-// What one can do in a session, each one request.
+// The actions in a session, each one request.
 import { path, request, requestJson } from "../api/request";
 import type { Json } from "./read";
 import type { Accepted, Attachment, Changes, Decision, PermissionAnswer, Session } from "../api/types";
@@ -55,7 +55,7 @@ export async function findFiles(session: string, words: string, signal?: AbortSi
   return files.map((file) => file.path);
 }
 
-/** A name for a request, so that asking again does it once. */
+/** An id for a request, so that sending it again runs it once. */
 export function requestName(): string {
   const random = crypto.getRandomValues(new Uint8Array(16));
   return `page-${[...random].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

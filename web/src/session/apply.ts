@@ -1,6 +1,7 @@
-// Changes of a conversation in, the conversation out. What events mean the daemon has worked out;
+// Changes of a conversation in, the conversation out. The daemon has worked out what events mean;
 // here items are put below each other, replaced and made longer. Pure: the same changes give the
-// same conversation, however they are cut into batches; what was applied already changes nothing.
+// same conversation, however they are cut into batches; changes that were applied already change
+// nothing.
 import type { ChangedTool, ConversationChange, ConversationChanges, ToldItem } from "../api/types";
 import { Draft } from "./draft";
 import type { AnswerItem, Conversation, Item, NoticeItem, QuestionItem, ThoughtItem, ToolItem } from "./items";
@@ -23,7 +24,7 @@ export function apply(before: Conversation, all: readonly ConversationChanges[])
   return draft ? draft.done() : before;
 }
 
-/** A daemon that was renewed meanwhile may tell what this page cannot read. */
+/** Whether the change could be applied: a newer daemon may send one that this page cannot read. */
 function applied(draft: Draft, change: ConversationChange, time: number): boolean {
   try {
     applyOne(draft, change, time);
@@ -50,7 +51,7 @@ function applyOne(draft: Draft, change: ConversationChange, time: number): void 
     case "state": {
       const { running, queue, commands, title, usage, hasNewSettings } = change;
       if (running !== undefined) {
-        // What was planned in a turn before says nothing about this one.
+        // The plan of an earlier turn says nothing about this one.
         if (running && running.turn !== draft.running?.turn) draft.plan = undefined;
         draft.running = running ?? undefined;
       }
@@ -118,7 +119,7 @@ function appended(draft: Draft, key: string, words: string, time: number): void 
   if (item.type === "notice") draft.change<NoticeItem>(place, { more: (item.more ?? "") + words });
 }
 
-/** With what the question leaves out and the call has told before. */
+/** Adds what the question leaves out and the call has reported before. */
 function completed(draft: Draft, item: QuestionItem): QuestionItem {
   const place = item.toolCallId === undefined ? undefined : draft.toolPlace(item.toolCallId);
   const known = place === undefined ? undefined : draft.at(place);

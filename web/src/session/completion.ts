@@ -1,4 +1,4 @@
-// What a person may mean while typing: a slash command at the beginning, a file after `@`.
+// Completions while typing: a slash command at the beginning, a file after `@`.
 import type { SlashCommand } from "./items";
 import type { Json } from "./read";
 
@@ -6,13 +6,13 @@ export type Wanted =
   { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
 
 export interface Suggestion {
-  /** What replaces the words. */
+  /** The text that replaces the words. */
   insert: string;
   label: string;
   detail?: string;
 }
 
-/** What is being typed at the cursor, if it can be completed. */
+/** The words at the cursor, if they can be completed. */
 export function wantedAt(text: string, cursor: number): Wanted | undefined {
   const before = text.slice(0, cursor);
   const command = /^\/([^\s/]*)$/.exec(before);
@@ -28,7 +28,7 @@ export function wantedAt(text: string, cursor: number): Wanted | undefined {
 export function matchCommands(commands: readonly SlashCommand[], words: string): Suggestion[] {
   const wanted = words.toLowerCase();
   const found = commands.filter((command) => command.name.toLowerCase().includes(wanted));
-  // What begins so is more likely meant than what merely contains it.
+  // A name that begins so is more likely meant than one that merely contains it.
   found.sort((a, b) => Number(!a.name.toLowerCase().startsWith(wanted)) - Number(!b.name.toLowerCase().startsWith(wanted)));
   return found.slice(0, 30).map((command) => ({
     insert: `/${command.name} `,
@@ -50,7 +50,7 @@ export function mentionsIn(text: string, known: ReadonlySet<string>): string[] {
     const bare = whole.replace(/[,;:.)?!]+$/, "");
     return known.has(whole) ? [whole] : known.has(bare) ? [bare] : [];
   });
-  // A name of several words is not one of the words.
+  // A name with blanks is not one of the words.
   const spaced = [...known].filter((path) => /\s/.test(path) && text.includes(`@${path}`));
   return [...new Set([...paths, ...spaced])];
 }

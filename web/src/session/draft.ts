@@ -9,7 +9,7 @@ interface Terminal {
   calls: readonly number[];
 }
 
-// Those that were named stay in their calls; of the rest nobody asks after so many others.
+// The most terminals that are kept: calls keep those that they have named, nobody needs the others.
 const MOST_TERMINALS = 1_000;
 
 export class Draft {

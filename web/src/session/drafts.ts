@@ -1,4 +1,4 @@
-// What was written and not yet sent, kept over a reload of this tab.
+// Prompts that are written and not yet sent, kept over a reload of this tab.
 
 const PREFIX = "switchyard.draft.";
 const key = (session: string) => PREFIX + session;
@@ -20,7 +20,7 @@ export function keepDraft(session: string, text: string): void {
   }
 }
 
-/** Each session's that has one. */
+/** The draft of each session that has one. */
 export function allDrafts(): [string, string][] {
   try {
     const keys = Object.keys(sessionStorage).filter((one) => one.startsWith(PREFIX));

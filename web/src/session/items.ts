@@ -1,5 +1,5 @@
-// What a conversation is made of, as it is shown. Items are values: a change makes a new one,
-// so that a row whose item is the same need not be drawn again.
+// The items of a conversation, as they are shown. Items are values: a change makes a new one, so
+// that a row whose item is the same need not be drawn again.
 import type { Json } from "./read";
 import type { Grown } from "./split";
 
@@ -38,11 +38,11 @@ export interface ContentItem extends Base {
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
 
-/** What a terminal that Switchyard serves has printed so far, as the log tells it. */
+/** The output so far of a terminal that Switchyard serves, as the log has it. */
 export interface TerminalOutput {
   text: string;
   exit?: { code?: number; signal?: string };
-  /** Nobody will hear of its end: what ran it is gone. */
+  /** Its end will not be reported: the process that ran it is gone. */
   isLost?: boolean;
   /** Something was left out by the daemon. */
   isTruncated?: boolean;
@@ -58,12 +58,12 @@ export interface ToolItem extends Base {
   output?: unknown;
   content: Json[];
   locations: { path: string; line?: number }[];
-  /** What its terminals have printed, where the agent tells it with its updates. */
+  /** Output of its terminals, where the agent sends it with its updates. */
   terminal: string;
   exit?: { code?: number; signal?: string };
   /** The terminals that its content names, by their id, once anything is known of them. */
   terminals?: Readonly<Record<string, TerminalOutput>>;
-  /** A question about it waits, and shows what it would do. */
+  /** A question about it is open, and shows what it would do. */
   isAsked?: boolean;
   /** How its command failed, if it ran one that did: `failed with exit code 2`. */
   failure?: string;
@@ -95,9 +95,9 @@ export interface Resolution {
   who: string;
   detail?: string;
   allowed?: boolean;
-  /** What was chosen, in the option's words. */
+  /** The chosen option, by its name where it has one. */
   choice?: string;
-  /** Of a form. */
+  /** The answer to a form. */
   response?: Json;
   waitedMs?: number;
   rule?: { file?: string; index?: number };
@@ -125,9 +125,9 @@ export interface NoticeItem extends Base {
   detail?: string;
   /** Who did it, as the log has it. */
   by?: string;
-  /** Long or technical; shown folded. */
+  /** Long or technical details; shown folded. */
   more?: string;
-  /** Words of a person that the agent never got. */
+  /** The text of a prompt that the agent never got. */
   words?: string;
 }
 
@@ -139,7 +139,7 @@ export interface EndItem extends Base {
   /** Of the turn's requests to the model only the last is counted. */
   isUsagePartial?: boolean;
   tookMs?: number;
-  /** `isSaid`: the agent's last words are the same. */
+  /** `isSaid`: the end of the answer already says the same. */
   error?: { category?: string; message: string; remedy?: string; isSaid: boolean };
 }
 
@@ -163,11 +163,11 @@ export interface Usage {
   used?: number;
   size?: number;
   cost?: { amount: number; currency: string };
-  /** What was told before the agent began to count anew. */
+  /** Sum of the costs that were reported before the agent began to count anew. */
   costBefore?: number;
 }
 
-/** A session as its log tells it up to `seq`. */
+/** The state of a session according to its log, up to `seq`. */
 export interface Conversation {
   readonly seq: number;
   readonly items: readonly Item[];
@@ -179,9 +179,9 @@ export interface Conversation {
   readonly title?: string;
   /** Questions that wait for a person, oldest first. */
   readonly waiting: readonly QuestionItem[];
-  /** Grows with everything that may change what the agent offers to set. */
+  /** Grows with everything that may change the options of the agent. */
   readonly settings: number;
-  /** Places of items that later events speak of. */
+  /** Places of items that later changes refer to. */
   readonly places: {
     /** By the keys of items. Shared with what grows from this: a place is never another item's. */
     readonly items: Map<string, number>;

@@ -1,10 +1,10 @@
-// The events of a session as they are in its log, as they come: the last of them.
+// The last events of a session as they are in its log, as they come.
 import type { Follower } from "../api/connection";
 import { followLog } from "../api/events";
 import type { LogEvent } from "../api/types";
 import { onNextFrame } from "./store";
 
-// For what happened lately; a whole log is what the export is for.
+// Events that are kept: for what happened lately; a whole log is for the export.
 const KEPT = 5_000;
 
 export class LogStore {

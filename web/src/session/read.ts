@@ -1,4 +1,4 @@
-// Reading what came from an agent: everything may be missing or of another type.
+// Reads JSON of an agent: every member may be missing or of another type.
 
 export type Json = Record<string, unknown>;
 

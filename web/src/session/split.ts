@@ -84,7 +84,7 @@ export function grow(text: Grown, words: string): Grown {
   };
 }
 
-/** What is not closed, as it can be drawn. */
+/** The open end, as it can be drawn. */
 export function openPiece(text: Grown): Piece {
   return piece(text.open, text.start, text.fence);
 }

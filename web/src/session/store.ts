@@ -1,4 +1,5 @@
-// A session that is open in this page: its conversation as it changes, and what the daemon knows beside the log. Views read snapshots; nothing else is mutable.
+// A session that is open in this page: its conversation as it changes, and its data beside the log.
+// Views read snapshots; nothing else is mutable.
 import { UNCONNECTED, type Connection, type Follower } from "../api/connection";
 import { followSession } from "../api/events";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -10,16 +11,16 @@ import { empty, type Conversation } from "./items";
 export interface Open {
   conversation: Conversation;
   connection: Connection;
-  /** What the list knows of it; missing until it was read. */
+  /** The session as the list has it; missing until it was read. */
   session?: Session;
   problem?: Problem;
-  /** The last event when the stream was opened; until it is there we are still reading. */
+  /** The last event when the stream was opened; until it is known the log is still being read. */
   head?: number;
   /** Everything known at the time of opening was read. */
   isRead: boolean;
-  /** Why everything was read anew, if it was. */
+  /** The reason for reading everything again, if that happened. */
   resynced?: string;
-  /** Why the session cannot go on, if nothing was heard of it since. */
+  /** The reason why the session cannot go on, if nothing came of it since. */
   halted?: string;
 }
 
@@ -66,7 +67,7 @@ export class SessionStore {
     this.#flushing?.();
     this.#flushing = undefined;
     clearTimeout(this.#reread);
-    // What was read and not yet shown must not be skipped when the store is started again.
+    // Changes that were read and not yet shown must not be skipped when the store is started again.
     this.#pending = [];
     this.#open = { conversation: empty(), connection: UNCONNECTED, isRead: false };
   }
@@ -78,7 +79,7 @@ export class SessionStore {
     return () => this.#readers.delete(reader);
   };
 
-  /** Reads what is not in the log: title, options, status. */
+  /** Reads the data that is not in the log: title, options, status. */
   async readSession(): Promise<void> {
     try {
       const session = await requestJson<Session>(path`/v1/sessions/${this.id}`, { signal: this.#stop.signal });
@@ -86,13 +87,13 @@ export class SessionStore {
     } catch (error) {
       if (isAbort(error)) return;
       const problem = asProblem(error);
-      // That the daemon is away is said by the connection.
+      // The connection's state shows that the daemon is away.
       if (!problem.isUnreachable) this.#set({ problem });
     }
   }
 
   setSession(session: Session): void {
-    // Options are only told while the agent runs; they are still those that it will have.
+    // Options are only reported while the agent runs; they are still those that it will have.
     const options = session.options ?? this.#open.session?.options;
     this.#set({ session: { ...session, options }, problem: undefined });
   }
@@ -131,7 +132,7 @@ export class SessionStore {
   }
 }
 
-/** Events that come within one frame are drawn once. Returns what cancels it. */
+/** Runs once at the next frame, so that events within one frame are drawn once. Returns what cancels it. */
 export function onNextFrame(run: () => void): () => void {
   let isDone = false;
   const once = () => {

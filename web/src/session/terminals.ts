@@ -5,17 +5,17 @@ import type { Conversation, TerminalOutput, ToolItem } from "./items";
 import { text, type Json } from "./read";
 
 const NOTHING: TerminalOutput = { text: "" };
-// A terminal is one call's; who names it more often than this means nothing by it.
+// The most calls that one terminal is shown in; an agent that names it in more means nothing by it.
 const MOST_CALLS = 8;
-// A terminal may print without end; what is shown of it does not.
+// The output that is shown of a terminal; it may print without end.
 const TERMINAL_CHARS = 512 * 1024;
 
-/** A command printed something. */
+/** Adds output of a command. */
 export function printed(draft: Draft, id: string, words: string): void {
   note(draft, id, (output) => ({ ...output, text: keepTail(output.text + words) }));
 }
 
-/** A command has ended. */
+/** Notes the end of a command. */
 export function ended(draft: Draft, id: string, exit: TerminalOutput["exit"], isTruncated: boolean): void {
   note(draft, id, ({ text }) => ({ text, exit, isTruncated }));
 }
@@ -27,7 +27,7 @@ function note(draft: Draft, id: string, change: (output: TerminalOutput) => Term
   for (const place of calls) put(draft, place, id, next);
 }
 
-/** A call's content was set: the terminals that it names are told to it from now on. */
+/** Notes the terminals that a call's content names: their output is added to the call from now on. */
 export function nameTerminals(draft: Draft, place: number, content: readonly Json[]): void {
   for (const part of content) {
     const id = part.type === "terminal" ? text(part.terminalId) : undefined;
@@ -39,7 +39,7 @@ export function nameTerminals(draft: Draft, place: number, content: readonly Jso
   }
 }
 
-/** The worker is gone, and with it every terminal whose end was not told. */
+/** The worker is gone, and with it every terminal whose end was not reported. */
 export function loseTerminals(draft: Draft): void {
   for (const [id, { output, calls }] of [...draft.terminals]) {
     if (output.exit || output.isLost || (output === NOTHING && !isServed(id))) continue;
@@ -49,12 +49,12 @@ export function loseTerminals(draft: Draft): void {
   }
 }
 
-/** Whether a terminal is Switchyard's, by its name; an agent tells of its own in other ways. */
+/** Whether a terminal is Switchyard's, by its name; an agent reports its own in other ways. */
 function isServed(id: string): boolean {
   return id.startsWith("term_");
 }
 
-/** Whether commands of turns that are over run on. */
+/** Whether commands of ended turns still run. */
 export function areCommandsLeft({ places, running }: Pick<Conversation, "places" | "running">): boolean {
   if (running) return false;
   for (const [id, { output }] of places.terminals) {
@@ -63,7 +63,7 @@ export function areCommandsLeft({ places, running }: Pick<Conversation, "places"
   return false;
 }
 
-/** How the terminals of a call stand that nobody has seen end. */
+/** The state of a call's terminals whose end was not reported. */
 export function standingOf(item: ToolItem): "running" | "lost" | undefined {
   const known = new Map(Object.entries(item.terminals ?? {}));
   let isRunning = false;
@@ -84,7 +84,7 @@ function put(draft: Draft, place: number, id: string, output: TerminalOutput): v
   draft.change<ToolItem>(place, { terminals: Object.fromEntries([...Object.entries(item.terminals ?? {}), [id, output]]) });
 }
 
-/** The end of what was printed. Cut seldom, so that growing stays cheap. */
+/** The end of an output. Cut seldom, so that growing stays cheap. */
 export function keepTail(all: string): string {
   return all.length > TERMINAL_CHARS * 2 ? all.slice(-TERMINAL_CHARS) : all;
 }

@@ -1,4 +1,4 @@
-// What a tool call says of itself, as text: its command, and what it printed.
+// Texts of a tool call: its command, and its output.
 import { list, object, text, type Json } from "./read";
 
 /** The command, as one could type it into a shell. */
@@ -10,7 +10,7 @@ export function commandOf(input: unknown): string | undefined {
   return [quoted(words), ...args.map(quoted)].join(" ");
 }
 
-/** What a call would do in a few words: its command, else the files that it is about. */
+/** A call's action in a few words: its command, else the files that it is about. */
 export function actionOf(call: Json): string | undefined {
   const command = commandOf(call.rawInput);
   if (command !== undefined) return command;
@@ -31,7 +31,7 @@ function quoted(word: unknown): string {
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", "'\\''")}'`;
 }
 
-/** What the input says beside the command. */
+/** The input without the command. */
 export function inputBeside(input: unknown): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input) || commandOf(input) === undefined) return input;
   // A second command is none of what is shown.
@@ -42,7 +42,7 @@ export function inputBeside(input: unknown): unknown {
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }
 
-/** What a program printed, where the raw output says it in one of the usual ways. */
+/** The output of a program, where the raw output has it in one of the usual ways. */
 export function outputOf(raw: unknown): string | undefined {
   if (typeof raw === "string") return raw;
   const output = object(raw);

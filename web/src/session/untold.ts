@@ -1,5 +1,5 @@
-// What of a call's input nothing else that is shown tells. The same is decided for terminals in
-// crates/projection/src/untold.rs.
+// The members of a tool call's input that nothing else on the screen shows. The same is decided for
+// terminals in crates/projection/src/untold.rs.
 import { object, text, type Json } from "./read";
 
 const PATHS = [
@@ -17,7 +17,7 @@ const PATHS = [
 ];
 // A file's whole new text.
 const TEXTS = ["content", "contents", "file_text", "fileText", "text", "new_content", "newContent"];
-// A text and what takes its place.
+// Members for a text and its replacement.
 const PAIRS = [
   ["old_string", "new_string"],
   ["oldString", "newString"],
@@ -27,20 +27,20 @@ const PAIRS = [
 ] as const;
 const PATCHES = ["patch", "diff", "unified_diff", "unifiedDiff"];
 const LISTS = ["edits", "changes"];
-// What a change of a list is, which its diff shows.
+// The kind of a change in such a list, which its diff shows.
 const WAYS = ["kind", "type"];
-// Whether also more is replaced than what is shown.
+// Flags for replacing every occurrence; only `false` says no more than the changes shown.
 const FLAGS = ["replace_all", "replaceAll"];
 
 interface Change {
   path: string;
   old: string;
   new: string;
-  /** In place of both texts. */
+  /** A patch, in place of both texts. */
   patch?: string;
 }
 
-/** The input without the members that the changes show; what names nothing that is shown stays. */
+/** The input without the members that the changes show; a member with an unknown name stays. */
 export function untold(input: unknown, diffs: readonly Json[], cwd: string): unknown {
   const changes = diffs.map((diff) => ({
     path: text(diff.path) ?? "",
@@ -101,7 +101,7 @@ function texts(pair: Pair, members: Json): Pair | undefined {
   return before === undefined || after === undefined ? undefined : [before, after];
 }
 
-/** Whether a text and what takes its place are all of a change; one of them alone may be anything. */
+/** Whether a text and its replacement make all of a change; one of them alone may be anything. */
 function isReplaced(name: string, members: Json, changes: readonly Change[]): boolean {
   const pair = PAIRS.find((each) => (each as Pair).includes(name));
   const both = pair && texts(pair, members);
@@ -123,7 +123,7 @@ function areReplaced(list: readonly Json[], changes: readonly Change[], cwd: str
   return about.some((change) => isBy(change, pairs));
 }
 
-/** Whether this is the change that replacements make, one after the other. */
+/** Whether these replacements, one after the other, make this change. */
 function isBy(change: Change, pairs: readonly Pair[]): boolean {
   if (change.patch !== undefined) return false;
   const ended = (whole: string) => (whole === "" || whole.endsWith("\n") ? whole : `${whole}\n`);

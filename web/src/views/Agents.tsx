@@ -1,4 +1,4 @@
-// The agents of this machine: what each can do, what is wrong with it and how to mend it.
+// The agents of this machine: their versions, logins, models and problems, with the remedies.
 import "../style/agents.css";
 import { useMemo, useState } from "react";
 import { inOrder, standingOf } from "../agents/agent";

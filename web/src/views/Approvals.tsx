@@ -93,7 +93,7 @@ export function ApprovalsView() {
   );
 }
 
-/** Which question the keys are about; it follows what happens to the list. */
+/** The question that the keys are about; it follows the changes of the list. */
 function useChosen(ids: string[]) {
   const [chosen, setChosen] = useState<string>();
   const before = useRef<string[]>([]);

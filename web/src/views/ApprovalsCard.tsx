@@ -1,5 +1,5 @@
-// One question among all: whose it is, since when it waits, and the question itself as the
-// session shows it.
+// One question among all: its session, since when it waits, and the question itself as the session
+// shows it.
 import { memo, useEffect, useMemo } from "react";
 import { deadline, isShown, itemOf } from "../approvals/waiting";
 import type { Permission } from "../api/types";

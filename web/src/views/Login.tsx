@@ -1,5 +1,5 @@
-// How one comes in: the daemon's link brings a code in the fragment, which is sent to nobody
-// by browsers; it is taken out of the address and traded for a cookie.
+// The login: the daemon's link has a code in its fragment, which browsers send to nobody; it is
+// taken out of the address and traded for a cookie.
 import "../style/login.css";
 import { useCallback, useEffect, useRef, useState, type SubmitEvent } from "react";
 import { codeIn, follow, logIn, rememberWanted } from "../api/login";

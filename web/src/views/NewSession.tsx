@@ -31,7 +31,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const [objection, setObjection] = useState<string>();
   const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
-    // For the directories; whoever comes from elsewhere has not read the list.
+    // The list gives the directories; it is not read yet where another view was shown before.
     if (sessions.state.listings.size === 0) void sessions.more(everything);
   }, []);
 
@@ -44,9 +44,9 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   );
   const offers = offersOf(agent, options, draft.model);
   const recent = recentDirectories(known, agentId);
-  // Most sessions go on where the last one was.
+  // Most sessions are in the directory of the last one.
   const cwd = draft.cwd ?? recent[0] ?? "";
-  // Without one nothing else helps.
+  // Without a directory no other field helps.
   const [hadDirectory] = useState(cwd !== "");
 
   const change = (part: Partial<Draft>) => {
@@ -195,7 +195,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   );
 }
 
-/** What was wanted, if it can be had; else what was used last; else the first. */
+/** The agent that was asked for, if there is one; else the one used last; else the first. */
 function agentFor(wanted: string, usable: Agent[], known: Known, isLooking: boolean): string {
   const isThere = (id: string) => usable.some((agent) => agent.id === id);
   // It may still be found.

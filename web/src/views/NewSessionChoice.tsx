@@ -7,7 +7,7 @@ interface Props {
   name: string;
   value: string;
   choices: Choice[];
-  /** What is used when nothing is chosen, if that is known. */
+  /** The default, if it is known. */
   standard?: string;
   isDisabled: boolean;
   onChange: (value: string) => void;

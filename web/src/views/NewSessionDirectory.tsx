@@ -197,7 +197,7 @@ function choicesOf(list: DirectoryList | undefined, typed: string): Choice[] {
   return [...above, ...list.directories];
 }
 
-/** What is there, as it is typed; while the next answer is under way the last one stays. */
+/** The directories for a typed path; while the next response is under way the last one stays. */
 function useDirectories(typed: string, isWanted: boolean): { list?: DirectoryList; trouble?: string } {
   const [found, setFound] = useState<{ list?: DirectoryList; trouble?: string }>({});
   const { path, prefix } = wantedFor(typed);

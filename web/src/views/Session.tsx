@@ -192,7 +192,7 @@ function useOnScreenSet(): [ReadonlySet<string>, (requestId: string, isThere: bo
   return [onScreen, note];
 }
 
-/** What is not as usual, said once and plainly; that the daemon is away is said above the view. */
+/** Notices of unusual states of the session; that the daemon is away is shown above the view. */
 function States({ open }: { open: Open }) {
   const { connection, session, resynced, halted } = open;
   const [seen, setSeen] = useState({ resyncs: 0, evictions: 0 });

@@ -20,7 +20,7 @@ import { NoSessions } from "./SessionsEmpty";
 
 // Below this many rows from the end the next page is asked for.
 const AHEAD = 20;
-// Few may match; further back than this many pages is looked only when asked to.
+// How many pages are read without a click when few sessions match.
 const PAGES_UNASKED = 5;
 
 export function SessionsView() {
@@ -75,7 +75,7 @@ export function SessionsView() {
   }, [rows, listing, hasMore, query, look]);
 
   const isFirstLoad = !listing?.hasBegun;
-  // Where there is nothing at all, there is nothing to look for.
+  // Without any session there is nothing to search.
   const isBare = rows.length === 0 && !isFirstLoad && !hasMore && !listing.problem && isEverything(query);
   return (
     <div className="view list-view" data-testid="sessions">

@@ -1,4 +1,4 @@
-// What stands where no session is: what to do.
+// The placeholder for an empty list, with what to do.
 import { Button } from "../parts/Button";
 import { Command } from "../parts/Copy";
 import { Icon } from "../parts/Icon";

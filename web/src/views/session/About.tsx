@@ -1,4 +1,4 @@
-// What exactly would be done, so that nobody has to trust the title of a question.
+// The details of what would be done, so that nobody has to trust the title of a question.
 import { useContext } from "react";
 import { Code } from "../../render/Code";
 import { Content } from "../../render/Content";
@@ -20,7 +20,7 @@ export function About({ item }: { item: QuestionItem }) {
   const diffs = parts.filter((part) => part.type === "diff");
   const contents = parts.filter((part) => part.type === "content" && !says(part, command));
   const input = unsaid(inputBeside(call.rawInput), parts, cwd);
-  // A diff is what the agent shows; what the tool is given beside it stands by itself.
+  // A diff is what the agent shows; the rest of the tool's input stands by itself.
   const rest = diffs.length > 0 ? untold(input, diffs, cwd) : input;
   const changed = new Set(diffs.map((diff) => text(diff.path)));
   const places = list(call.locations).flatMap((each) => {
@@ -56,12 +56,12 @@ function isSome(input: unknown): boolean {
   return input !== undefined && input !== null && Object.keys(Object(input) as object).length > 0;
 }
 
-/** Whether a part of the content is these words and nothing else. */
+/** Whether a part of the content is this text and nothing else. */
 function says(part: Json, words: string | undefined): boolean {
   return unfenced(text(object(part.content).text) ?? "").trim() === words?.trim();
 }
 
-/** What of the input is not said elsewhere: neither in the content, nor above as the session's own directory. */
+/** The input that is not shown elsewhere: neither in the content, nor above as the session's own directory. */
 function unsaid(input: unknown, parts: Json[], cwd: string): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const isTold = ([name, value]: [string, unknown]) =>

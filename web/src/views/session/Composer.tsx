@@ -1,5 +1,5 @@
-// Where prompts are written: text over several lines, files, commands, mentions; and the
-// button that stops the running turn.
+// The input for prompts: text over several lines, files, commands, mentions; and the button that
+// stops the running turn.
 import {
   useEffect,
   useId,
@@ -23,7 +23,7 @@ import { useLoneKey, type KeyAnswer } from "./useLoneKey";
 import { useSending } from "./useSending";
 import { useSuggestions } from "./useSuggestions";
 
-/** What others may ask of it. */
+/** The methods of the composer for other components. */
 export interface ComposerHandle {
   /** Adds words to what is written. */
   add: (words: string) => void;
@@ -39,9 +39,9 @@ interface Props {
   isDisabled: boolean;
   input: RefObject<HTMLTextAreaElement | null>;
   ref?: Ref<ComposerHandle>;
-  /** What a key in the empty prompt answers. */
+  /** The answer that a key in the empty prompt gives. */
   answerFor?: (key: string) => KeyAnswer | undefined;
-  /** Commands of turns that are over run on, and can be stopped. */
+  /** Commands of ended turns still run, and can be stopped. */
   areCommandsLeft?: boolean;
   onStop: () => void;
   /** A person has sent something. */
@@ -86,7 +86,7 @@ export function Composer({
     forget,
     renew,
   } = useSending(session, cwd, (back) => {
-    // What could not be sent goes back to where it was written, if nothing new is there.
+    // A prompt that could not be sent goes back into the field, if nothing new is there.
     if (latest.current !== "") return false;
     setText(back.text);
     attachments.restore(back.files);

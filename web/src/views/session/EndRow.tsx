@@ -1,4 +1,4 @@
-// How a turn ended: why, how long it took, what it used.
+// The end of a turn: why, how long it took, what it used.
 import { useContext } from "react";
 import { Button, IconButton } from "../../parts/Button";
 import { Notice } from "../../parts/Notice";

@@ -1,4 +1,4 @@
-// Something folded, with a line that says what it is.
+// A section that can be folded, with a summary line.
 import { useId, type ReactNode } from "react";
 import { Icon, type IconName } from "../../parts/Icon";
 import { useFold } from "./context";

@@ -125,7 +125,7 @@ function FieldView({ field, value, onChange }: { field: Field; value: unknown; o
   );
 }
 
-/** What a field shows: an agent may have given it anything to begin with, and that is what would be sent. */
+/** The text in a field: an agent may have given any value to begin with, and that is what would be sent. */
 function wordsOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);

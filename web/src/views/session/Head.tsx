@@ -1,4 +1,4 @@
-// The bar above a session: its title, how it stands, what can be set, what it has used.
+// The bar above a session: its title, status, settings and usage.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Changes, Choosable, Session, SessionStatus } from "../../api/types";
@@ -86,9 +86,9 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
   );
 }
 
-/** What the log says, which is told sooner than the list; the rest as the list has it. */
+/** The status by the log, which is newer than the list; otherwise the list's. */
 function statusOf({ conversation, isRead }: Open, session: Session): SessionStatus {
-  // The log cannot tell that nobody goes on with the turn.
+  // The log does not say that nobody goes on with the turn.
   if (session.status === "interrupted" && conversation.seq <= session.head) return "interrupted";
   if (conversation.waiting.length > 0) return "requires_action";
   if (conversation.running) return "running";

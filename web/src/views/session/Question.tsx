@@ -48,7 +48,7 @@ function Asking({ item }: { item: QuestionItem }) {
   );
 }
 
-// More than a handful is no question; what lies beyond can be read in the raw events.
+// The most options that are shown; those beyond can be read in the raw events.
 const MOST_OPTIONS = 20;
 const NAME_CHARS = 120;
 
@@ -119,7 +119,7 @@ function OptionName({ option }: { option: QuestionOption }) {
   );
 }
 
-/** `Always allow` and what follows says what `allow always` does; `Reject` alone means once. */
+/** Whether a name already says its kind: `Always allow` and the like say `allow always`; `Reject` alone means once. */
 function isSaidBy(name: string, kind: string): boolean {
   const [verb = "", often = ""] = kind.split(" ");
   const words = name.toLowerCase().split(/\s+/);
@@ -127,7 +127,7 @@ function isSaidBy(name: string, kind: string): boolean {
   return words.length >= 2 && [verb, often].every((word) => words.slice(0, 2).includes(word));
 }
 
-/** What allows once is what most want, and the least that one can regret. */
+/** The style of an option: allowing once is what most want, and the least that one can regret. */
 function lookOf(option: QuestionOption, all: QuestionOption[]): "primary" | "danger" | "plain" {
   if (option.kind.startsWith("reject")) return "danger";
   const wanted = all.find((each) => each.kind === "allow_once") ?? all.find((each) => each.kind.startsWith("allow"));

@@ -1,4 +1,4 @@
-// Prompts that wait for their turn.
+// Queued prompts.
 import { useState } from "react";
 import { nameOf } from "../../api/people";
 import { asProblem, type Problem } from "../../api/problem";
@@ -31,7 +31,7 @@ export function QueueList({ session, queue, onEdit }: Props) {
   const drop = (turn: string) => run(turn, () => dropQueued(session, turn));
   const edit = (prompt: QueuedPrompt) =>
     run(prompt.turn, async () => {
-      // One that has begun meanwhile is not there twice.
+      // Dropping fails for one that has begun meanwhile, so that it is not there twice.
       await dropQueued(session, prompt.turn);
       onEdit(prompt.blocks.flatMap((block) => text(block.text) ?? []).join("\n"));
     });
@@ -42,7 +42,7 @@ export function QueueList({ session, queue, onEdit }: Props) {
       await cancelTurn(session);
       for (const each of [prompt, ...others]) await sendPrompt(session, each.blocks, [], requestName());
     });
-  // What others have sent would come back under this one's name.
+  // Prompts of others would be sent again under this browser's name.
   const areOwn = queue.every((each) => each.by !== undefined && nameOf(each.by) === "you");
   return (
     <section className="queue" aria-label="Waiting prompts">

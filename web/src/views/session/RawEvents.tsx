@@ -1,4 +1,4 @@
-// The events as they are in the log, for whoever wants to know exactly.
+// The events as they are in the log, for exact reading.
 import { useState, useSyncExternalStore } from "react";
 import { VList } from "virtua";
 import type { LogEvent } from "../../api/types";

@@ -7,10 +7,10 @@ import { useKeys } from "../../parts/keys";
 import type { Row } from "../../session/rows";
 import { RowView } from "./RowView";
 
-// So near to the end one still wants to follow.
+// The distance from the end within which new items are still followed.
 const NEAR = 48;
 
-/** What others may ask of the list. */
+/** The methods of the list for other components. */
 export interface StreamHandle {
   /** Brings an item on the screen. */
   show: (key: string) => void;

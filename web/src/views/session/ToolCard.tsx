@@ -1,4 +1,4 @@
-// A tool call: what it does, how it stands, what went in and what came out.
+// A tool call: its title, status, input and output.
 import { useContext, type ReactNode } from "react";
 import type { IconName } from "../../parts/Icon";
 import { duration } from "../../parts/Time";

@@ -1,4 +1,4 @@
-// What the session has used: how full the context is, tokens, cost, limits.
+// The usage of the session: context, tokens, cost, limits.
 import type { Session } from "../../api/types";
 import { count, money } from "../../parts/numbers";
 import { duration } from "../../parts/Time";
@@ -33,7 +33,7 @@ export function UsageView({ conversation, session }: { conversation: Conversatio
 
 function costOf(conversation: Conversation, session: Session | undefined): string | undefined {
   const { cost, costBefore = 0 } = conversation.usage;
-  // The agent counts from its own start; what was told before that is added.
+  // The agent counts from its own start; costs that were reported before that are added.
   if (cost) return money(cost.amount + costBefore, cost.currency);
   const counted = number(object(session?.usage).costUsd) ?? 0;
   return counted > 0 ? money(counted) : undefined;

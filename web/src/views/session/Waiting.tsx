@@ -1,4 +1,4 @@
-// The bar that says a question waits, wherever one has scrolled to; with its options.
+// The bar for an open question that is scrolled out of sight, with its options.
 import { useContext } from "react";
 import { Icon } from "../../parts/Icon";
 import { cutLine } from "../../render/visible";
@@ -19,7 +19,7 @@ export function Waiting({ questions, total, onShow }: Props) {
   const { take } = useContext(AtQuestion);
   const [first] = questions;
   if (!first) return null;
-  // The title is the agent's; what it would do is not.
+  // The title is the agent's words; the action is what would be done.
   const action = first.form === "elicitation" ? undefined : actionOf(object(first.request.toolCall));
   return (
     <section

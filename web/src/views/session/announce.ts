@@ -1,4 +1,4 @@
-// What a screen reader is told while a session runs: beginnings and ends, not every word.
+// Announcements for screen readers while a session runs: beginnings and ends, not every word.
 import { useEffect, useRef, useState } from "react";
 import { cutLine } from "../../render/visible";
 import type { Conversation } from "../../session/items";

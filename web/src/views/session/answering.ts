@@ -10,13 +10,13 @@ import { visible } from "../../render/visible";
 import { answerQuestion } from "../../session/actions";
 
 export interface Answering {
-  /** Which option was taken; missing when none is on its way. */
+  /** The option that was taken; missing when no answer is on its way. */
   busy?: string;
   problem?: Problem;
 }
 
 const NOTHING: Answering = {};
-// Those before are over long since.
+// Answers that are kept; those before are over long since.
 const MAX_KEPT = 100;
 const kept = new Map<string, Answering>();
 const readers = new Set<() => void>();
@@ -43,7 +43,7 @@ export function answer(session: string, requestId: string, name: string, body: P
   );
 }
 
-/** `client token:eve http decided: Reject` → who it was, for people. */
+/** The words for a question that somebody else answered: `client token:eve http decided: Reject`. */
 export function decidedWords(problem: Problem): string {
   const told = /^(\S+) ?(.*) decided: (.*)$/s.exec(problem.detail ?? "");
   if (!told) return "Nobody waits for this answer any more.";

@@ -1,4 +1,4 @@
-// What the rows of a session need to know beside their item.
+// The context that the rows of a session need beside their items.
 import { createContext, useContext, useState } from "react";
 
 export interface SessionContext {
@@ -22,9 +22,9 @@ export interface CurrentQuestion {
   id: string | undefined;
   /** Whether its keys count already. */
   isSettled: boolean;
-  /** Which questions decide what lies where: while they change, a click may hit another one's button. */
+  /** The questions that decide where the buttons are: while these change, a click may hit another one's button. */
   around: string;
-  /** A person is at this one now. */
+  /** Notes that a person is at this one now. */
   take: (requestId: string) => void;
 }
 

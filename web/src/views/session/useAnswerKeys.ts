@@ -12,7 +12,7 @@ import { answer } from "./answering";
 import type { CurrentQuestion } from "./context";
 import type { KeyAnswer } from "./useLoneKey";
 
-/** Which of the questions the keys are about. */
+/** The question that the keys are about. */
 export function currentOf(
   waiting: readonly QuestionItem[],
   onScreen: ReadonlySet<string>,
@@ -29,7 +29,7 @@ export function optionFor(key: string, options: readonly QuestionOption[]): Ques
   return undefined;
 }
 
-/** What a plain yes means: the first that allows once. Where several do and none lasts, each is the answer to a question. */
+/** The option that a plain yes means: the first that allows once. Where several do and none lasts, each is the answer to a question. */
 function plainYes(options: readonly QuestionOption[]): QuestionOption | undefined {
   const once = options.filter((option) => option.kind === "allow_once");
   const isGrant = options.some((option) => option.kind === "allow_always");
@@ -39,7 +39,7 @@ function plainYes(options: readonly QuestionOption[]): QuestionOption | undefine
 interface Found {
   question: QuestionItem | undefined;
   current: CurrentQuestion;
-  /** What a key pressed in an empty prompt does, if it answers. */
+  /** The action of a key pressed in an empty prompt, if it answers. */
   answerFor: (key: string) => KeyAnswer | undefined;
 }
 

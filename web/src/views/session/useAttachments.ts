@@ -11,7 +11,7 @@ export interface Attached {
   /** The daemon's id, once it has it. */
   id?: string;
   problem?: Problem;
-  /** Of a picture, to be looked at. */
+  /** The address of a picture, to be looked at. */
   preview?: string;
 }
 
@@ -53,10 +53,10 @@ export function useAttachments(session: string) {
     if (file.id !== undefined) removeFile(session, file.id).catch(() => undefined);
   };
 
-  /** They belong to a prompt now. */
+  /** Takes them off: they belong to a prompt now. */
   const clear = () => setFiles([]);
 
-  /** They do not, after all. */
+  /** Puts them back: that prompt could not be sent. */
   const restore = (back: Attached[]) => setFiles((all) => [...back, ...all]);
 
   return { files, add, remove, clear, restore, isUploading: files.some((file) => file.id === undefined && !file.problem) };

@@ -4,7 +4,7 @@
 import { useEffect, useRef, type KeyboardEvent } from "react";
 import { SETTLE } from "../../parts/settled";
 
-/** What a key would do, and to which question. */
+/** The action of a key, and the question it is for. */
 export interface KeyAnswer {
   requestId: string;
   run: () => void;

@@ -1,7 +1,7 @@
-// Whether something can be seen, as one scrolls.
+// Whether an element can be seen, as one scrolls.
 import { useEffect, useRef, type RefObject } from "react";
 
-// Told in small steps, since of something tall only a small part can ever be seen.
+// Observed in small steps, since of something tall only a small part can ever be seen.
 const STEPS = Array.from({ length: 51 }, (_, i) => i / 50);
 const ENOUGH = 0.6;
 

@@ -1,11 +1,11 @@
-// The prompt of a turn that failed, once more.
+// Sends the prompt of a failed turn once more.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import { requestName, sendPrompt } from "../../session/actions";
 import type { Conversation } from "../../session/items";
 import type { LastFailure } from "./context";
 
-/** Only the last turn can be tried again: what came after another one was said in its light. */
+/** Only the last turn can be tried again: later prompts depend on how an earlier one ended. */
 export function useRetry(session: string, conversation: Conversation, onProblem: (problem: Problem) => void): LastFailure | undefined {
   const [isBusy, setBusy] = useState(false);
   const { items, running, queue } = conversation;

@@ -1,5 +1,5 @@
 // Prompts on their way to the daemon. One at a time; one that did not arrive is kept, and sent
-// again under the same name, so that it is one prompt however often its answer was lost.
+// again with the same request id, so that it is one prompt however often its response was lost.
 import { useEffect, useRef, useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import { useStanding } from "../../api/standing";
@@ -19,16 +19,16 @@ interface Sending {
   /** One that did not arrive and could not be put back. */
   unsent?: Outgoing;
   problem?: Problem;
-  /** Whether it took it: one is sent at a time. */
+  /** Returns false while another one is on its way. */
   send: (prompt: Outgoing) => boolean;
   /** Sends the one that did not arrive once more. */
   again: () => void;
   forget: () => void;
-  /** The prompt was changed: it is another one now. */
+  /** Takes a new request id: the prompt was changed, so it is another one now. */
   renew: () => void;
 }
 
-/** `putBack` takes a prompt that could not be sent, and says whether it could. */
+/** `putBack` takes a prompt that could not be sent, and returns whether it could. */
 export function useSending(session: string, cwd: string, putBack: (prompt: Outgoing) => boolean): Sending {
   const [sending, setSending] = useState<Outgoing>();
   const [unsent, setUnsent] = useState<{ prompt: Outgoing; name: string }>();
@@ -37,7 +37,7 @@ export function useSending(session: string, cwd: string, putBack: (prompt: Outgo
   const latest = useRef(putBack);
   latest.current = putBack;
 
-  // That the daemon could not be reached is no longer so once a stream of it is live again.
+  // A problem of reaching the daemon is over once a stream is live again.
   const isLive = useStanding()?.phase === "live";
   useEffect(() => {
     if (isLive) setProblem((now) => (now?.isUnreachable ? undefined : now));

@@ -1,5 +1,5 @@
-// Suggestions for what is being typed. Files are asked of the daemon, a moment after the last
-// key; a daemon that cannot tell is not asked again.
+// Suggestions for the words that are typed. Files are asked of the daemon, a moment after the last
+// key; a daemon that does not support it is not asked again.
 import { useEffect, useMemo, useState } from "react";
 import { isAbort, Problem } from "../../api/problem";
 import { findFiles } from "../../session/actions";
@@ -56,7 +56,7 @@ export function useSuggestions(
 
   const suggestions = useMemo(() => {
     if (wanted?.kind === "command") return matchCommands(commands, wanted.words);
-    // While the next answer is under way the last one is better than nothing.
+    // While the next response is under way the last one is better than nothing.
     if (wanted?.kind === "file" && files) return files.suggestions;
     return [];
   }, [wanted, commands, files]);
