@@ -10,7 +10,7 @@ pub enum ChatError {
     Daemon(#[from] ClientError),
     #[error("no session was used in {0} yet")]
     NothingToContinue(String),
-    #[error("which agent? ready: {0}")]
+    #[error("several agents are ready, name one of them: {0}")]
     WhichAgent(String),
     /// In the daemon's words.
     #[error("{0}")]

@@ -127,9 +127,9 @@ impl Notice {
         Some(match name {
             "notice" => return agent_words(update),
             "compaction_update" => match &*word("status") {
-                "completed" => Self::news(Tone::Info, "what was said so far is now a summary"),
+                "completed" => Self::news(Tone::Info, "the conversation so far is now a summary"),
                 "failed" => {
-                    Self::news(Tone::Warning, "what was said so far could not be summarised")
+                    Self::news(Tone::Warning, "the conversation so far could not be summarised")
                 }
                 _ => return None,
             },
@@ -161,10 +161,10 @@ fn resumed_words(resumed: &SessionResumed) -> Notice {
         (ResumeWay::New, _) => (Weight::News, "the agent starts without memory of this session"),
         (_, ResumeProof::Unchecked | ResumeProof::Unknown) => (
             Weight::News,
-            "the agent took the session up again, but could not prove that it remembers",
+            "the agent resumed the session, but could not prove that it remembers it",
         ),
-        _ if changed.is_empty() => (Weight::Trace, "the agent took the session up again"),
-        _ => (Weight::News, "the agent took the session up again"),
+        _ if changed.is_empty() => (Weight::Trace, "the agent resumed the session"),
+        _ => (Weight::News, "the agent resumed the session"),
     };
     let details = changed.iter().chain(tried).map(String::as_str).collect::<Vec<_>>();
     let colon = if details.is_empty() { "" } else { ": " };

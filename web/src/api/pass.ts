@@ -128,7 +128,7 @@ function proofOf(key: Uint8Array, side: "daemon" | "page" | "code", signed: { at
 function impostor(): Problem {
   return new Problem({
     type: "urn:switchyard:page:impostor",
-    title: "what answers here does not know this login",
+    title: "the server at this address could not prove that it knows this login",
     remedy: "load the page again if you have logged in anew or out; otherwise see what listens at this address",
   });
 }

@@ -64,7 +64,7 @@ async function fork(session: Session): Promise<void> {
     const made = await requestJson<Session>(path`/v1/sessions/${session.id}/fork`, { method: "POST", json: {} });
     sessions.put(made);
     navigate(pathOf({ view: "session", id: made.id }));
-    tellDone("This is the fork; the session that it came from is as it was.");
+    tellDone("This is the fork; the original session is unchanged.");
   } catch (error) {
     tellProblem("The session was not forked", error);
   }

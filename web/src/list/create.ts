@@ -15,7 +15,7 @@ export interface Draft {
 }
 
 export const PERMISSIONS = [
-  { id: "", name: "As the daemon has it" },
+  { id: "", name: "The daemon's default" },
   { id: "ask", name: "Ask" },
   { id: "accept-edits", name: "Accept edits in the directory" },
   { id: "auto", name: "Allow everything" },

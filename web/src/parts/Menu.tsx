@@ -135,7 +135,7 @@ export function Menu({ label, icon = "more", text, isNamed, items, disabled }: P
         </div>
         {shown.length === 0 && (
           <p className="faint small" role="status">
-            Nothing is called so.
+            No match.
           </p>
         )}
       </div>

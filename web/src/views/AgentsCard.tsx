@@ -109,7 +109,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 
 function Models({ agent }: { agent: Agent }) {
   const { models, defaultModel } = agent;
-  if (models.length === 0) return <span className="muted">{defaultModel ? visible(defaultModel) : "Told once it runs"}</span>;
+  if (models.length === 0) return <span className="muted">{defaultModel ? visible(defaultModel) : "Known once it runs"}</span>;
   const names = models.map((model) => ({ ...model, label: visible(model.name ?? model.id) }));
   const first = names.slice(0, MODELS_SHOWN);
   const rest = names.slice(MODELS_SHOWN);
@@ -140,7 +140,7 @@ function Models({ agent }: { agent: Agent }) {
 function Problems({ agent }: { agent: Agent }) {
   const { diagnoses, unfinished } = agent;
   const problems = diagnoses.map((diagnosis, i) => <Problem key={i} diagnosis={diagnosis} isGrave={!agent.isUsable} />);
-  const open = unfinished.length > 0 && <p className="muted small">Not found out: {unfinished.map(visible).join("; ")}</p>;
+  const open = unfinished.length > 0 && <p className="muted small">Not determined: {unfinished.map(visible).join("; ")}</p>;
   if (problems.length === 0 && !open) return null;
   if (!agent.isUsable) return [...problems, open];
   const n = problems.length;
@@ -148,7 +148,7 @@ function Problems({ agent }: { agent: Agent }) {
     <details className="warnings">
       <summary>
         {n > 0 && <Icon name="warning" size={13} />}
-        {n > 0 ? `${n} ${n === 1 ? "warning" : "warnings"}` : "Not everything was found out"}
+        {n > 0 ? `${n} ${n === 1 ? "warning" : "warnings"}` : "Not everything could be determined"}
       </summary>
       {problems}
       {open}

@@ -10,7 +10,7 @@ export function NothingView() {
         <h1>Nothing here</h1>
       </header>
       <p>
-        This address is none of the page's. <Link href="/">To the sessions</Link>
+        There is no page at this address. <Link href="/">To the sessions</Link>
       </p>
     </div>
   );

@@ -219,7 +219,7 @@ impl Errand {
                     path => self.cwd.join(path),
                 };
                 let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
-                News::Done(format!("{} has {n_bytes} bytes", path.display()))
+                News::Done(format!("exported {n_bytes} bytes to {}", path.display()))
             }
             // Performed by `App` itself.
             _ => return Ok(None),

@@ -50,7 +50,7 @@ impl Choice {
             "allow_always" => "allow always",
             "reject_once" => "reject once",
             "reject_always" => "reject always",
-            _ => "it is not told what this does",
+            _ => "unknown effect",
         }
     }
 

@@ -21,11 +21,9 @@ impl Talk {
             Why::Stopped(_) if end.fault.is_some() => return,
             Why::Stopped(StopReason::EndTurn) | Why::Dropped(_) | Why::Lost => return,
             Why::Stopped(StopReason::Cancelled) => "stopped".to_owned(),
-            Why::Stopped(StopReason::MaxTokens) => {
-                "the answer reached its longest length".to_owned()
-            }
+            Why::Stopped(StopReason::MaxTokens) => "the model's token limit was reached".to_owned(),
             Why::Stopped(StopReason::MaxTurnRequests) => {
-                "the agent made as many steps as it may".to_owned()
+                "the agent's limit of requests in one turn was reached".to_owned()
             }
             Why::Stopped(StopReason::Refusal) => "the agent refuses to go on".to_owned(),
             Why::Stopped(other) => format!("ended: {}", line(other.as_str(), 100)),

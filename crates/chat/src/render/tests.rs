@@ -124,7 +124,7 @@ fn a_question_shows_what_the_tool_is_given_whatever_its_title_says() {
     assert!(shown.contains(r#"mode: {"write":true}"#), "{shown}");
     assert!(shown.contains("1. Reject (a) · allow always"), "{shown}");
     assert!(shown.contains("2. (no name) (n) · reject once"), "{shown}");
-    assert!(shown.contains("3. Go · it is not told what this does"), "{shown}");
+    assert!(shown.contains("3. Go · unknown effect"), "{shown}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl State {
         let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
         // A key that is held down was not pressed for this question.
         if self.comes_together || key.kind == KeyEventKind::Repeat {
-            self.say("one key alone answers");
+            self.say("not answered: press one key by itself");
             return Vec::new();
         }
         if !self.sees_question() {
@@ -113,7 +113,7 @@ impl State {
             if let KeyCode::Char(letter) = due.key.code {
                 self.editor.insert(letter.encode_utf8(&mut [0; 4]));
             }
-            self.say("these are words, so nothing was answered");
+            self.say("taken as typed text; the question was not answered");
         }
         settled
     }

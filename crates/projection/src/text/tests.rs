@@ -348,7 +348,7 @@ fn a_conversation_that_became_a_summary_is_told() {
         .update("compaction_update", json!({ "status": "in_progress" }))
         .update("compaction_update", json!({ "status": "completed" }));
 
-    check(&log, "what was said so far is now a summary\n");
+    check(&log, "the conversation so far is now a summary\n");
 }
 
 #[test]

@@ -107,7 +107,7 @@ const KINDS: Record<string, string> = {
 /** The agent's name for it, and what it does: a name may say anything, or nothing. */
 function OptionName({ option }: { option: QuestionOption }) {
   const name = cutLine(option.name.trim(), NAME_CHARS);
-  const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "of no known kind");
+  const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "unknown kind");
   if (isSaidBy(name, kind)) return <CodeWords text={name} />;
   return (
     <span className="option-name">

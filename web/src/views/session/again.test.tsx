@@ -158,7 +158,7 @@ test("a menu of many is searched, and one of few is not", () => {
   fireEvent.keyDown(search, { key: "Enter" });
   expect(run).toHaveBeenCalledExactlyOnceWith(37);
   fireEvent.change(search, { target: { value: "nowhere" } });
-  expect(screen.getByText("Nothing is called so.")).toBeTruthy();
+  expect(screen.getByText("No match.")).toBeTruthy();
   cleanup();
   render(<Menu label="Mode" text="ask" isNamed items={items.slice(0, 3)} />);
   expect(screen.queryByLabelText("Search: Mode")).toBeNull();
