@@ -161,7 +161,7 @@ impl App {
             Typed::Keys(keys) => self.state.press_all(&keys),
             Typed::Paste(text) => self.state.paste(&text),
             Typed::Resize => {
-                // What was drawn for another size may be gone.
+                // A question that was drawn for another size may be cut off now.
                 self.state.saw(None);
                 Vec::new()
             }

@@ -308,7 +308,7 @@ impl Talk {
 
     fn turn_ended(&mut self, end: &TurnEnd) {
         let cards = match end.was_interrupted() {
-            // It was ended by whoever found it after a crash.
+            // It was ended by a process that found it running after a crash.
             true => self.terminals.lose_all(),
             false => self.terminals.open_cards(),
         };

@@ -59,7 +59,7 @@ impl Editor {
         }
         let (cursor, n_bytes) = (self.cursor, text.len());
         self.text.insert_str(cursor, &text);
-        // What is joined to the letters around may have become one letter with them.
+        // The inserted text may have become one letter with those around it.
         self.cursor = self.boundary_at_or_after(cursor + n_bytes);
         true
     }

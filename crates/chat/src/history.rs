@@ -116,7 +116,7 @@ impl HistoryFile {
         file.write_all(line(entry).as_bytes())
     }
 
-    /// As much of its end as is kept.
+    /// The end of the file, as much as is read.
     fn tail(&self) -> io::Result<Vec<u8>> {
         let mut file = self.open(OpenOptions::new().read(true))?;
         let start = file.metadata()?.len().saturating_sub(2 * MAX_FILE_BYTES);
@@ -137,7 +137,7 @@ impl HistoryFile {
         }
         kept.reverse();
         let new = self.0.with_extension(format!("{}.new", std::process::id()));
-        // What is left of a process that died had the same name.
+        // The leftover of a process that died may have the same name.
         let _ = std::fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&new)?;
         file.write_all(kept.concat().as_bytes())?;

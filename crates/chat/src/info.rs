@@ -59,7 +59,7 @@ pub(crate) struct AgentInfo {
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
-/// What is wrong with an agent.
+/// A problem of an agent.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Diagnosis {

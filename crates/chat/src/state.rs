@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) editor: Editor,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) form: Option<Form>,
-    /// Which option of the question is marked; none until a person marks one.
+    /// The marked option of the question; none until a person marks one.
     pub(crate) marked: Option<usize>,
     /// The question has the keys, not the input.
     pub(crate) is_answering: bool,
@@ -200,7 +200,7 @@ impl State {
             return None;
         }
         let completion = complete(self.editor.before(), &self.talk.commands, &self.files)?;
-        // Nothing would change.
+        // Completing would change nothing.
         let typed = self.editor.text().trim_end();
         if completion.offers.iter().all(|offer| offer.text.trim_end() == typed) {
             return None;

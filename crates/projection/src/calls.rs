@@ -55,7 +55,7 @@ pub enum Output {
     Diff(FileDiff),
     /// A terminal, by its id; what was printed in it is not here.
     Terminal(String),
-    /// Something that is none of these, described.
+    /// Any other block, described.
     Other(String),
 }
 

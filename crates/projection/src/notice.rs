@@ -18,7 +18,7 @@ pub struct Notice {
     pub tone: Tone,
     pub weight: Weight,
     pub text: String,
-    /// Who did it, as the log names them.
+    /// The person or client that did it, as the log names them.
     pub by: Option<String>,
     /// Long or technical details, unchanged: stderr, parameters.
     pub more: Option<String>,

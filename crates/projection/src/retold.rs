@@ -17,7 +17,7 @@ use wire::{Event, Kind, Own};
 
 use super::content::{chunk_text, update_of};
 
-/// What Copilot puts into its answer before it begins again.
+/// The text that Copilot puts into its answer before it begins again.
 const RETRIES: &str = "Info: Response was interrupted due to a server error. Retrying...";
 /// Vibe's notification that it tries again.
 const RETRYING: &str = "_session/retrying";

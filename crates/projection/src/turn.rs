@@ -26,9 +26,9 @@ pub struct TurnEnd {
     /// The end of the answer already says the fault.
     pub is_said: bool,
     pub usage: Option<Usage>,
-    /// Of its requests to the model only the last is counted in `usage`.
+    /// `usage` counts only the last of its requests to the model.
     pub is_usage_partial: bool,
-    /// What it has cost, in US dollars.
+    /// Its cost in US dollars.
     pub cost_usd: Option<f64>,
     pub took_ms: Option<u64>,
 }

@@ -123,8 +123,8 @@ impl Context {
         self.cost_at_turn_start = self.usage.cost_usd().unwrap_or_default();
     }
 
-    /// What the running turn has cost. Agents report the sum of the session, so this is a
-    /// difference; rounding hides what binary fractions add to it.
+    /// The cost of the running turn. Agents report the sum of the session, so this is a difference;
+    /// rounding hides what binary fractions add to it.
     pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
         let told = self.usage.cost_usd()?;
         let cost = told - self.cost_at_turn_start;

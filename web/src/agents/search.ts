@@ -11,7 +11,7 @@ export interface Search {
   /** Ids that an earlier search found and the running one has not come to. */
   unseen: ReadonlySet<string>;
   isLooking: boolean;
-  /** When the last search that ended did so. */
+  /** Time at which the last search that ended did so. */
   endedAt?: number;
   problem?: Problem;
 }

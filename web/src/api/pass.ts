@@ -29,7 +29,7 @@ export function currentPass(): string | undefined | Promise<string> {
   const secret = tabSecret ?? pageSecret();
   if (!secret) return undefined;
   if (pass) return pass;
-  // One for all requests that need it now.
+  // One proof for all requests that need it now.
   proving ??= prove(secret).finally(() => (proving = undefined));
   return proving;
 }

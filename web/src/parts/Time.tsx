@@ -1,4 +1,4 @@
-// How long ago something was; the exact time on hover.
+// Times as how long ago they were; the exact time on hover.
 import { useSyncExternalStore } from "react";
 
 const relative = new Intl.RelativeTimeFormat(undefined, { style: "short", numeric: "auto" });

@@ -6,7 +6,7 @@ import { useEffect, useRef, useSyncExternalStore } from "react";
 export interface Binding {
   /** As `KeyboardEvent.key`; `mod+` is Ctrl, or Cmd on a Mac. Two keys in a row: `g s`. */
   keys: string;
-  /** What it does, for the list of keys. */
+  /** Its action, for the list of keys. */
   label: string;
   run: (event: KeyboardEvent) => void;
   /** Also while a person types. */

@@ -4,12 +4,12 @@ import { useState, type ReactNode } from "react";
 interface Props<T> {
   items: readonly T[];
   shown: number;
-  /** What the items are, for the button: `files`. */
+  /** The noun for the items, in the button: `files`. */
   noun: string;
   children: (items: readonly T[]) => ReactNode;
 }
 
-// At one press no more than this: each is drawn at once.
+// The most items that one press adds: each is drawn at once.
 const STEP = 200;
 
 export function Limited<T>({ items, shown, noun, children }: Props<T>) {

@@ -9,7 +9,8 @@ const ALL_LINES = 5_000;
 // More than this of one line is not laid out until somebody wants it.
 const LINE_CHARS = 2_000;
 
-// Of more than this only the end is read at all; until somebody wants it, of even less.
+// Of a longer output only the end is read at all; until somebody asks for all of it, of an even
+// shorter one.
 const MOST_CHARS = 512 * 1024;
 const FIRST_CHARS = 128 * 1024;
 // Each colour is an element; output with more of them than this is drawn without.

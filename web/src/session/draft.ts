@@ -46,7 +46,7 @@ export class Draft {
     this.settings = from.settings;
   }
 
-  /** Where the item with a key is. */
+  /** The place of the item with a key. */
   place(key: string): number | undefined {
     return this.#from.places.items.get(key);
   }

@@ -44,7 +44,7 @@ export interface TerminalOutput {
   exit?: { code?: number; signal?: string };
   /** Its end will not be reported: the process that ran it is gone. */
   isLost?: boolean;
-  /** Something was left out by the daemon. */
+  /** The daemon has left out some of it. */
   isTruncated?: boolean;
 }
 
@@ -123,7 +123,7 @@ export interface NoticeItem extends Base {
   tone: "info" | "warning" | "error";
   title: string;
   detail?: string;
-  /** Who did it, as the log has it. */
+  /** The person or client that did it, as the log names them. */
   by?: string;
   /** Long or technical details; shown folded. */
   more?: string;
@@ -136,7 +136,7 @@ export interface EndItem extends Base {
   stopReason: string;
   usage?: Json;
   costUsd?: number;
-  /** Of the turn's requests to the model only the last is counted. */
+  /** The usage counts only the last of the turn's requests to the model. */
   isUsagePartial?: boolean;
   tookMs?: number;
   /** `isSaid`: the end of the answer already says the same. */
@@ -193,7 +193,7 @@ export interface Conversation {
   };
 }
 
-/** Nothing yet. */
+/** An empty conversation. */
 export function empty(): Conversation {
   return {
     seq: 0,

@@ -136,7 +136,7 @@ function Models({ agent }: { agent: Agent }) {
   );
 }
 
-/** What keeps an agent from being used is open; what one may want to know is folded. */
+/** Problems of an agent that cannot be used are open; warnings are folded. */
 function Problems({ agent }: { agent: Agent }) {
   const { diagnoses, unfinished } = agent;
   const problems = diagnoses.map((diagnosis, i) => <Problem key={i} diagnosis={diagnosis} isGrave={!agent.isUsable} />);

@@ -73,7 +73,7 @@ export function ApprovalsView() {
             question={question}
             isChosen={question.requestId === chosen}
             isSettled={question.requestId === chosen && isSettled}
-            // Those below it move nothing.
+            // Only the questions above: those below move nothing.
             above={ids.slice(0, i).join(" ")}
             mayAnswer={mayAnswer}
             onChoose={choose}

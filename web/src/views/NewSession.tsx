@@ -198,7 +198,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
 /** The agent that was asked for, if there is one; else the one used last; else the first. */
 function agentFor(wanted: string, usable: Agent[], known: Known, isLooking: boolean): string {
   const isThere = (id: string) => usable.some((agent) => agent.id === id);
-  // It may still be found.
+  // The agent that was asked for may still be found.
   if (wanted && (isLooking || isThere(wanted))) return wanted;
   const used = [...known.sessions.values()].sort(byActivity).find((session) => isThere(session.agent));
   return used?.agent ?? usable[0]?.id ?? "";

@@ -14,7 +14,7 @@ const LONGEST_SHOWN = 600;
 interface Props {
   value: string;
   recent: string[];
-  /** Where the dialog's focus begins. */
+  /** Whether the dialog's focus begins here. */
   isFirst: boolean;
   isDisabled: boolean;
   isInvalid: boolean;

@@ -12,7 +12,7 @@ interface Props {
   query: Query;
   onChange: (query: Query) => void;
   search: RefObject<HTMLInputElement | null>;
-  /** From the search into the list. */
+  /** Moves the focus from the search into the list. */
   onLeave: () => void;
   /** How many sessions wait for a person. */
   waiting: number;

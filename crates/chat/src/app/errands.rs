@@ -54,7 +54,7 @@ impl Errands {
         self.errand.news = news;
     }
 
-    /// From now on everything is about this session.
+    /// Sets the session that all requests are about from now on.
     pub(super) fn opened(&mut self, session: &SessionInfo) {
         let (sender, prompts) = mpsc::channel(MAX_PROMPTS);
         self.prompts = Some(sender);

@@ -1,7 +1,7 @@
 //! The files of a directory, for completion.
 //!
-//! What version control ignores is left out, and so is what is hidden. Bounded, because a
-//! directory may be a home or a disk.
+//! Ignored by version control and hidden ones are left out. Bounded, because a directory may be a
+//! home or a disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

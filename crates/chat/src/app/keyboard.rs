@@ -115,7 +115,7 @@ fn wait_for_terminal() -> Option<bool> {
 }
 
 impl Drop for Keyboard {
-    /// What is typed from here on is for whoever has the terminal next.
+    /// Stops the thread: input from here on is for whoever has the terminal next.
     fn drop(&mut self) {
         self.is_wanted.store(false, Ordering::SeqCst);
         self.typed.close();

@@ -38,7 +38,7 @@ impl Default for OwnActs {
 }
 
 impl OwnActs {
-    /// Nothing yet; events up to `since` are from before.
+    /// Empty; events up to `since` are from before.
     pub(crate) fn since(since: u64) -> Self {
         let (sent, turns, answers) = Default::default();
         Self { sent, turns, answers, since }
@@ -106,7 +106,7 @@ fn named(who: &str, is_now: bool) -> String {
     let (name, _way) = who.rsplit_once(' ').filter(|(_, way)| is_way(way)).unwrap_or((who, ""));
     let name = name.strip_prefix("token:").unwrap_or(name);
     match name {
-        // What commands of this machine call themselves, where no daemon names them.
+        // Names that commands of this machine give themselves, where no daemon names them.
         LOCAL | "run" | "attach" | "terminal" => {
             if is_now { "you elsewhere" } else { "you" }.to_owned()
         }

@@ -6,9 +6,9 @@
 
 use projection::Sanitizer;
 
-/// From here on a text is divided at the next empty line.
+/// Length from which a text is divided at the next empty line.
 const LONG: usize = 8 << 10;
-/// From here on inside of code, too.
+/// Length from which it is divided inside of code, too.
 const VERY_LONG: usize = 32 << 10;
 
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ pub(super) struct Terminals {
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
-    /// When the event at hand was logged.
+    /// Time of the current event.
     pub(super) at: i64,
     /// Since when the daemon runs, as far as that is known; no worker is older.
     alive_since: i64,

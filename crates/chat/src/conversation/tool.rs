@@ -16,7 +16,7 @@ use super::reading::{line, lines};
 
 /// Text that is kept of an output: its end is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;
-/// Nobody reads more of a diff in a terminal.
+/// Lines of a diff that are kept; nobody reads more in a terminal.
 const MAX_DIFF_LINES: usize = 2000;
 const MAX_OUTPUTS: usize = 100;
 /// Paths that are kept of a call; more than anybody looks through.
@@ -196,7 +196,7 @@ impl Shown {
     }
 }
 
-/// At least what the texts in it take.
+/// The size of a call: at least what the texts in it take.
 fn weight(call: &ToolCall) -> usize {
     let of = |output: &projection::Output| match output {
         projection::Output::Diff(file) => {
@@ -289,7 +289,8 @@ fn without_fences(text: &str) -> String {
     }
     let all: Vec<&str> = text.lines().collect();
     let mut kept: Vec<&str> = Vec::with_capacity(all.len());
-    // What is not closed after one line is not closed after a later one either.
+    // Fences of lengths that are not closed after one line; they are not closed after a later one
+    // either.
     let mut never_closed = HashSet::new();
     let mut at = 0;
     while let Some(one) = all.get(at) {

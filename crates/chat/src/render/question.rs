@@ -22,7 +22,7 @@ pub(super) struct Asked {
     about: Vec<Line<'static>>,
     answers: Vec<Line<'static>>,
     hint: Option<Line<'static>>,
-    /// Why it cannot be answered.
+    /// The notice that it cannot be answered, if it does not fit.
     notice: Vec<Line<'static>>,
     canvas: Canvas,
     loud: Style,
@@ -72,7 +72,7 @@ impl Asked {
     /// The rows that it cannot do without.
     pub(super) fn least_rows(&self) -> usize {
         match self.is_readable() {
-            // That something is left out is said in any case.
+            // The row that says that something is left out is needed in any case.
             true => self.title.len() + self.answers.len() + usize::from(!self.about.is_empty()),
             false => self.notice.len(),
         }
@@ -83,7 +83,7 @@ impl Asked {
         self.least_rows() <= max_rows && lines.all(|line| line.width() <= self.canvas.columns)
     }
 
-    /// At most `max_rows`: of what it is about as much as fits.
+    /// The rows, at most `max_rows`: of the details as many as fit.
     pub(super) fn lines(self, max_rows: usize) -> Vec<Line<'static>> {
         let spare = max_rows.saturating_sub(self.least_rows());
         let hint = self.hint.filter(|_| spare > 0 && self.notice.is_empty());

@@ -62,7 +62,7 @@ impl State {
                 self.n_sending = self.n_sending.saturating_sub(1);
                 self.talk.own.sent(&text, None);
                 self.say(format!("not sent: {why}"));
-                // What was typed is not lost.
+                // The text is not lost.
                 if self.editor.is_empty() {
                     self.editor.set(&text);
                 }

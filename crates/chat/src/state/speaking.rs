@@ -32,7 +32,7 @@ impl State {
             }
             Typed::Prompt(prompt) => match self.prompt(prompt) {
                 Some(effect) => vec![effect],
-                // It stays in the editor.
+                // The text stays in the editor.
                 None => return Vec::new(),
             },
         };

@@ -139,7 +139,7 @@ pub struct ToolItem {
     /// How its command failed, if it ran one that did: `failed with exit code 2`.
     #[schema(nullable = false)]
     pub failure: Option<String>,
-    /// How a terminal of the agent's own ended, where the agent tells it with the call.
+    /// How a terminal of the agent's own ended, where the agent reports it with the call.
     #[schema(nullable = false)]
     pub exit: Option<CommandExit>,
     /// A permission question about it is open, and shows what it would do.
@@ -234,7 +234,7 @@ pub struct NoticeItem {
     pub title: String,
     #[schema(nullable = false)]
     pub detail: Option<String>,
-    /// Who did it.
+    /// The person or client that did it, as the log names them.
     #[schema(nullable = false)]
     pub by: Option<String>,
     /// Long or technical details.

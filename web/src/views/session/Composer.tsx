@@ -97,7 +97,8 @@ export function Composer({
   const draft = [sending?.text, unsent?.text, text].filter(Boolean).join("\n");
   useEffect(() => keepDraft(session, draft), [session, draft]);
   useEffect(() => {
-    // Whoever opens a session wants to write; on a phone that would cover half of it with keys.
+    // A person who opens a session wants to write; on a phone that would cover half of it with
+    // keys.
     const isTouched = window.matchMedia?.("(pointer: coarse)").matches;
     if (!isTouched && !document.querySelector("dialog[open]")) input.current?.focus({ preventScroll: true });
   }, [input]);
@@ -234,7 +235,7 @@ export function Composer({
   );
 }
 
-/** As tall as its text, within what the style allows. */
+/** Makes the field as tall as its text, within what the style allows. */
 function fit(field: HTMLTextAreaElement | null): void {
   if (!field) return;
   field.style.height = "auto";

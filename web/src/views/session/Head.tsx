@@ -96,7 +96,7 @@ function statusOf({ conversation, isRead }: Open, session: Session): SessionStat
   return isOver ? "idle" : session.status;
 }
 
-/** How far the plan is, wherever one has scrolled to. */
+/** The progress of the plan, wherever one has scrolled to. */
 function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
   const { done, total, now } = progress(entries);
   if (total === 0) return null;

@@ -41,8 +41,8 @@ export function ToolCard({ item }: { item: ToolItem }) {
   const { cwd } = useContext(InSession);
   const hasDiff = item.content.some((part) => part.type === "diff");
   const isRunning = item.status === "in_progress" || item.status === "pending";
-  // What changes files, fails or runs right now is worth seeing without a click. While a question
-  // about it waits, the question shows it.
+  // A call that changes files, fails or runs right now is worth seeing without a click. While a
+  // question about it is open, the question shows it.
   const failure = item.status === "completed" || item.status === "failed" ? item.failure : undefined;
   const status = failure === undefined ? item.status : "failed";
   const isOpenAtFirst = !item.isAsked && (hasDiff || status === "failed" || isRunning);

@@ -9,7 +9,7 @@ export function useAnnouncement(conversation: Conversation, isRead: boolean): st
   useEffect(() => {
     const last = before.current;
     before.current = isRead ? conversation : undefined;
-    // What was there when the page was opened is read, not announced.
+    // Entries from before the page was opened are read, not announced.
     if (!isRead || !last) return;
     const question = conversation.waiting.find((each) => !last.waiting.some((old) => old.requestId === each.requestId));
     if (question) return setWords(`Question: ${cutLine(question.title, 200)}`);

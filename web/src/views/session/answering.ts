@@ -52,7 +52,7 @@ export function decidedWords(problem: Problem): string {
   return `Answered already, by ${visible(name)}: ${visible(what)}.`;
 }
 
-/** Who decides beside people, in words. */
+/** Words for deciders that are no people. */
 export const DECIDERS: Record<string, string> = {
   rule: "a rule",
   mode: "the permission mode",

@@ -4,7 +4,7 @@ import { createContext, useContext, useState } from "react";
 export interface SessionContext {
   id: string;
   cwd: string;
-  /** Which folds are open; kept here since rows come and go as one scrolls. */
+  /** The folds that are open; kept here since rows come and go as one scrolls. */
   folds: Map<string, boolean>;
   fork: (upTo: number) => void;
   /** A question's card came on the screen or left it. */

@@ -16,7 +16,7 @@ export interface Outgoing {
 interface Sending {
   /** The one that is on its way. */
   sending?: Outgoing;
-  /** One that did not arrive and could not be put back. */
+  /** A prompt that did not arrive and could not be put back. */
   unsent?: Outgoing;
   problem?: Problem;
   /** Returns false while another one is on its way. */
