@@ -1243,7 +1243,7 @@ export interface components {
         };
         /** @description A remark beside the conversation. */
         NoticeItem: {
-            /** @description Who did it. */
+            /** @description The person or client that did it, as the log names them. */
             by?: string;
             detail?: string;
             /** @description Long or technical details. */
@@ -1856,7 +1856,7 @@ export interface components {
         ToolItem: {
             /** @description As the agent sent it. */
             content?: Record<string, unknown>[];
-            /** @description How a terminal of the agent's own ended, where the agent tells it with the call. */
+            /** @description How a terminal of the agent's own ended, where the agent reports it with the call. */
             exit?: components["schemas"]["CommandExit"];
             /** @description How its command failed, if it ran one that did: `failed with exit code 2`. */
             failure?: string;
