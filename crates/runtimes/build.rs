@@ -1,7 +1,8 @@
 //! Checks every shipped runtime definition, and makes the list that the crate embeds.
 //!
 //! In: `definitions/*.toml`. Out: `shipped.rs`, an array of (file name, text). The checks are
-//! the crate's own source, so what builds is what [`catalogue`](../src/catalogue.rs) accepts.
+//! the crate's own source, so a definition that builds is one that
+//! [`catalogue`](../src/catalogue.rs) accepts.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "the crate uses more than a build")]
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 

@@ -1,4 +1,4 @@
-//! A CLI as an ACP agent.
+//! An ACP agent that is backed by a CLI.
 //!
 //! In: ACP on a pair of byte streams, from a host. Out: the same, backed by processes of one
 //! CLI whose dialect is translated. Runs in a process of its own, so that the whole of it,
@@ -36,7 +36,7 @@ use start::Start;
 #[derive(Debug, Clone)]
 pub struct Runtime {
     pub definition: Definition,
-    /// The one of its forms that is spoken.
+    /// The form of the definition that is spoken.
     pub form: Form,
     pub dialect: DialectName,
     pub program: PathBuf,
@@ -47,7 +47,7 @@ pub struct Runtime {
     /// How processes are started; the program is filled in.
     pub launch: bus::Launch,
     pub max_line_bytes: usize,
-    /// Where files for the CLI alone are put.
+    /// The place for private files that only the CLI reads.
     pub scratch: Scratch,
 }
 
@@ -59,7 +59,7 @@ impl Runtime {
 
 /// Commands that may wait for one session.
 const QUEUED_COMMANDS: usize = 64;
-/// Like a pipe to a program: our host always reads.
+/// How long a write to the host may stall. Long, like a pipe to a program: our host always reads.
 const WRITE_STALL: Duration = Duration::from_secs(600);
 
 /// Serves one host until it closes the stream.
@@ -87,7 +87,7 @@ where
             adapter.take(incoming).await;
         }
     }
-    // Sessions end when nobody can command them any more.
+    // Sessions end when their command channel closes.
     adapter.sessions.clear();
     adapter.tasks.close();
     adapter.tasks.wait().await;
@@ -135,7 +135,7 @@ impl Adapter {
             "initialize" => {
                 let client = Client::read(&params);
                 let answer = initialize::answer(&self.runtime, client);
-                // Asked twice, the first one holds.
+                // If it is asked twice, the first request's capabilities hold.
                 let _ = self.client.set(client);
                 Ok(Some(Json::of(&answer)))
             }
@@ -178,7 +178,7 @@ impl Adapter {
         let connection = self.connection.clone();
         self.tasks.spawn(task::boxed(async move {
             if let Err(error) = task::spawn(session.run(request)).await {
-                // Nobody would answer what it owed; the host takes over when we are gone.
+                // Nobody would answer its open requests; the host fails them when we are gone.
                 tracing::error!(%error, "a session failed");
                 connection.close();
             }

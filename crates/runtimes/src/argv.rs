@@ -1,4 +1,4 @@
-//! The command line of a CLI, from its definition and what a session wants.
+//! The command line of a CLI, from its definition and a session's options.
 //!
 //! In: a form of a definition and checked values. Out: arguments, never a shell string.
 //! Nothing reaches an argument that was not checked by [`crate::checks`].
@@ -13,7 +13,7 @@ use crate::dialect::PermissionMode;
 /// The longest single argument that Linux takes is 128 KiB; some room is left.
 pub const MAX_PROMPT_ARG_BYTES: usize = 120_000;
 
-/// What goes into the placeholders.
+/// The values for a command line's placeholders and optional arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     pub features: BTreeSet<String>,
@@ -29,7 +29,7 @@ pub struct Values {
     pub prompt: Option<String>,
 }
 
-/// Which conversation of the CLI.
+/// The conversation that a process is started for: a new one or an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Conversation {
     #[default]
@@ -62,7 +62,7 @@ pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError>
         args.extend(when.args.iter().cloned());
     }
     args.extend(mode_arguments(form, values.permissions)?.iter().cloned());
-    // Before anything of the user's is in them.
+    // Before values of the user's are in the arguments: braces in those are not ours to fill.
     let cwd = values.cwd.to_string_lossy();
     for arg in &mut args {
         *arg = arg.replace("{cwd}", &cwd);

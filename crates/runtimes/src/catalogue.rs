@@ -1,4 +1,4 @@
-//! Every agent that there is: those inside this binary, the shipped definitions, and the user's
+//! The catalogue of agents: those inside this binary, the shipped definitions, and the user's
 //! own.
 //!
 //! In: the definitions that are embedded in this binary, and entries of the configuration.
@@ -89,13 +89,13 @@ impl Catalogue {
         Ok(all)
     }
 
-    /// Another definition, as if it were shipped; it takes the place of one with its id.
+    /// Adds a definition as if it were shipped; it takes the place of one with its id.
     pub fn add(&mut self, definition: Definition) -> Result<(), DefinitionError> {
         self.put(definition);
         names_are_unique(&self.definitions)
     }
 
-    /// By id or alias.
+    /// The definition with this id or alias.
     pub fn get(&self, name: &str) -> Option<&Definition> {
         let by_id = self.definitions.iter().find(|one| one.id == name);
         by_id.or_else(|| self.definitions.iter().find(|one| one.aliases.iter().any(|a| a == name)))

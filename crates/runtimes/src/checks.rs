@@ -1,6 +1,6 @@
-//! What may reach a command line.
+//! Checks of values before they become command-line arguments.
 //!
-//! In: words of users, clients and CLIs. Out: the same words, or why not.
+//! In: values from users, clients and CLIs. Out: nothing, or why a value is refused.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn model_id(id: &str) -> Result<(), BadValue> {
     }
 }
 
-/// A word such as an effort.
+/// A lower-case word without blanks, such as a reasoning effort.
 pub fn word(what: &'static str, value: &str) -> Result<(), BadValue> {
     let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     let begins_well = value.starts_with(|c: char| c.is_ascii_lowercase());
@@ -55,7 +55,7 @@ pub fn session_id(id: &str) -> Result<(), BadValue> {
     }
 }
 
-/// A directory that a CLI may use besides its own.
+/// A directory that a CLI may use besides its working directory, as text.
 pub fn directory(dir: &Path) -> Result<String, BadValue> {
     match (dir.is_absolute() && dir.is_dir(), dir.to_str()) {
         (true, Some(text)) => Ok(text.to_owned()),
@@ -63,7 +63,7 @@ pub fn directory(dir: &Path) -> Result<String, BadValue> {
     }
 }
 
-/// One of `offered`.
+/// Checks that `value` is one of `offered`.
 pub fn one_of(what: &'static str, value: &str, offered: &[String]) -> Result<(), BadValue> {
     match offered.iter().any(|one| one == value) {
         true => Ok(()),

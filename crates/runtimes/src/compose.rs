@@ -1,8 +1,8 @@
 //! One prompt for a CLI, from ACP's content blocks.
 //!
-//! In: the blocks of `session/prompt` and what the session is. Out: text, images, or why
-//! not. Instructions of CLIs that have no way to be given them come with the blocks: whoever
-//! has the session puts them before the first prompt.
+//! In: the blocks of `session/prompt` and the session's directories. Out: text and images, or
+//! why not. Instructions for CLIs that have no argument for them come with the blocks: the
+//! session that uses this agent puts them before its first prompt.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use crate::definition::Images;
 use crate::dialect::{Image, Prompt};
 use crate::scratch::write_private;
 
-/// An image, as base64.
+/// The largest image, as base64.
 const MAX_IMAGE_BYTES: usize = 28 << 20;
 const MAX_IMAGES: usize = 16;
-/// A file whose text came with the prompt.
+/// The largest file whose text comes with the prompt.
 const MAX_EMBEDDED_BYTES: usize = 4 << 20;
 
-/// What the session is, as far as a prompt is concerned.
+/// The properties of a session that matter when a prompt is composed.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     pub cwd: &'a Path,
-    /// Where attached files may lie.
+    /// The directories that attached files must be inside.
     pub roots: Vec<PathBuf>,
     pub images: Images,
-    /// Where images may be written that are named by path.
+    /// The directory for images that the prompt names by path.
     pub image_dir: Option<&'a Path>,
 }
 
@@ -93,7 +93,7 @@ impl Composed {
         self.message.push_str(text);
     }
 
-    /// A file whose text came along: fenced with more backticks than it has itself.
+    /// Adds a file whose text came with the prompt: fenced with more backticks than it has itself.
     fn embed(&mut self, resource: &Value) -> Result<(), ComposeError> {
         let Some(text) = resource["text"].as_str() else {
             return Err(ComposeError::NotTaken("embedded binary file"));
@@ -154,8 +154,8 @@ fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, 
     Ok(path)
 }
 
-/// How a linked file is named in the prompt. It must be inside the session's roots, links
-/// resolved: its content is about to leave the machine.
+/// The name of a linked file in the prompt, `@path`. The file must be inside the session's
+/// roots, links resolved: its content is about to leave the machine.
 fn mention(uri: &str, setting: &Setting<'_>) -> Result<String, ComposeError> {
     let plain = uri.trim_start_matches('@');
     let path = file_path(plain).or_else(|| plain.starts_with('/').then(|| PathBuf::from(plain)));

@@ -19,15 +19,15 @@ pub use version::{BadVersion, Version, VersionRange};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What users call it: `claude`.
+    /// The name that users type: `claude`.
     pub id: String,
-    /// What people call it: `Claude Code`.
+    /// The product name, for display: `Claude Code`.
     pub name: String,
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Names to look for, in order.
+    /// Names of the program to look for, in order.
     pub bins: Vec<String>,
-    /// Where it is, if configuration says so: absolute, or below `~/`.
+    /// The program's path, if the configuration sets one: absolute, or below `~/`.
     #[serde(default)]
     pub path: Option<String>,
     /// Arguments before all others, of probes too: `npx` wants the package's name there.
@@ -52,9 +52,9 @@ pub struct Definition {
     pub reasoning: Reasoning,
     #[serde(default)]
     pub env: EnvChanges,
-    /// How it can be spoken to, the best first.
+    /// The ways to speak to it, the best first.
     pub forms: Vec<Form>,
-    /// What a user should know; shown by `agents show`.
+    /// Remarks for users; shown by `agents show`.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The user's own, or a shipped one that the user has changed.
@@ -72,12 +72,12 @@ impl Definition {
         Ok(definition)
     }
 
-    /// Whether everything in it makes sense.
+    /// Checks that all fields make sense.
     pub fn check(&self) -> Result<(), DefinitionError> {
         check::definition(self)
     }
 
-    /// What to do about a missing login.
+    /// The remedy for a missing login, as a sentence for users.
     pub fn login_hint(&self) -> String {
         match (&self.auth.login, self.auth.env.first()) {
             (Some(login), Some(name)) => format!("run `{login}` in a terminal, or set {name}"),
@@ -99,7 +99,7 @@ impl Definition {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VersionProbe {
-    /// None: it is not asked.
+    /// Arguments that print the version; empty: it is not asked.
     pub args: Vec<String>,
     pub timeout_ms: u64,
     /// Versions that were tried, e.g. `">=2.1.0, <3.0.0"`; others work but are reported.
@@ -125,7 +125,7 @@ pub struct BrokenVersion {
     pub remedy: String,
 }
 
-/// What a CLI can do, told by its help text instead of by its version.
+/// Optional abilities of a CLI, found in its help text instead of by its version.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Features {
@@ -147,9 +147,9 @@ pub struct Auth {
     pub files: Vec<String>,
     /// A provider of the user's own, for which there is no login.
     pub provider: Option<OwnProvider>,
-    /// A command that tells.
+    /// A command of the CLI that prints whether somebody is logged in.
     pub probe: Option<AuthProbe>,
-    /// What to type to log in.
+    /// The command to type to log in.
     pub login: Option<String>,
 }
 
@@ -159,9 +159,9 @@ pub struct Auth {
 pub struct OwnProvider {
     /// TOML, below home.
     pub file: String,
-    /// The member that names it.
+    /// The member of the file that names the provider.
     pub key: String,
-    /// The CLI's own ones, which want a login.
+    /// The CLI's own providers, which want a login.
     pub except: Vec<String>,
 }
 
@@ -183,9 +183,9 @@ pub struct Models {
     /// Models that are offered when the CLI does not list its own.
     pub known: Vec<Model>,
     pub list: Option<ModelList>,
-    /// Ask by ACP: `initialize`, `session/new`, read, end.
+    /// Ask the agent for its models by ACP: `initialize`, `session/new`, read, end.
     pub acp: bool,
-    /// The one to start with; without it the CLI decides.
+    /// The model to start with; without it the CLI decides.
     pub default: Option<String>,
 }
 
@@ -254,7 +254,7 @@ pub struct Form {
     /// For prompts by argv: `{prompt}` is filled in. Without it the prompt stands alone.
     #[serde(default)]
     pub prompt_args: Vec<String>,
-    /// How a conversation is gone on with.
+    /// The way an earlier conversation is resumed.
     #[serde(default)]
     pub resume: Resume,
     /// `{model}` is filled in.
@@ -298,8 +298,8 @@ impl Form {
             && !self.part(part).is_empty()
     }
 
-    /// Whether what a session wishes reaches the CLI, by argument or by protocol. What does
-    /// not is not offered, or said to be left out.
+    /// Whether an option of a session reaches the CLI, by argument or by protocol. One that does
+    /// not is not offered, or a notice says that it is left out.
     pub fn takes(&self, part: Part, dialect: DialectName, features: &BTreeSet<String>) -> bool {
         let by_protocol = match dialect {
             _ if self.prompt != PromptBy::Dialect => false,
@@ -321,7 +321,7 @@ impl Form {
     }
 }
 
-/// The parts of a command line that a session may want.
+/// The optional parts of a command line, which a session's options fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -338,7 +338,7 @@ pub struct When {
     pub args: Vec<String>,
 }
 
-/// How the prompt reaches the CLI.
+/// The channel by which the prompt reaches the CLI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptBy {
@@ -354,7 +354,7 @@ pub enum PromptBy {
     Acp,
 }
 
-/// How the next turn, or the next process, finds the conversation.
+/// The way in which the next turn, or the next process, resumes the conversation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Resume {
@@ -372,27 +372,27 @@ pub struct Resume {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResumeStyle {
-    /// It cannot; the conversation is told again.
+    /// The CLI cannot resume; the conversation so far is put into the next prompt.
     #[default]
     None,
-    /// We choose the id.
+    /// Switchyard chooses the id.
     Chosen,
-    /// The CLI tells its id in its output.
+    /// The CLI prints its id in its output.
     Told,
-    /// The dialect or ACP does it.
+    /// The dialect or ACP resumes it by a request.
     Protocol,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum McpBy {
-    /// It takes none from us.
+    /// It takes no MCP servers from us.
     #[default]
     None,
     Acp,
     /// `--mcp-config` with Claude's JSON.
     ClaudeJson,
-    /// The dialect tells it when the conversation is opened (codex-app-server).
+    /// The dialect sends them when it opens the conversation (codex-app-server).
     Dialect,
     /// `OPENCODE_CONFIG_CONTENT`.
     OpencodeEnv,
@@ -405,15 +405,15 @@ pub enum Images {
     None,
     /// Written to a file and named as `@path` in the prompt.
     AtPath,
-    /// By the dialect or ACP.
+    /// Sent by the dialect or ACP, as data.
     Protocol,
 }
 
-/// What the CLI does with each of our permission modes.
+/// The support of a CLI for each of our permission modes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
-    /// It asks, and waits for the answer.
+    /// It asks for permission, and waits for the answer.
     pub asks: bool,
     /// Arguments for each mode. A mode that is not named is refused before the start.
     pub modes: BTreeMap<PermissionMode, Vec<String>>,
@@ -424,29 +424,29 @@ pub struct Permissions {
     /// Modes that it cannot be held to although it asks, because it does not ask before
     /// everything.
     pub refuses: Vec<PermissionMode>,
-    /// What to say about it in `agents show`.
+    /// A remark about its permissions, for `agents show`.
     pub note: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quirks {
-    /// It cannot read our answer that a file does not exist, so it is told we read no files.
+    /// It cannot read our answer that a file does not exist, so we do not offer to read files.
     pub no_client_reads: bool,
-    /// How its answer begins when it is none but a provider's error, and the turn "ended".
+    /// Beginnings of answers that are a provider's error, although the turn "ended".
     pub failure_words: Vec<String>,
-    /// It ends a turn without a word when the provider failed.
+    /// It ends a turn without any output when the provider failed.
     pub silence_is_failure: bool,
     /// Tools of its own that write the file at `path` and do nothing else, as its questions call
     /// them, in small letters; for agents whose questions do not say of what kind they are.
     pub edit_tools: Vec<String>,
     /// It does not end when its input ends, so nobody waits for that.
     pub stays_at_eof: bool,
-    /// What the tokens that it tells at the end of a turn are the tokens of.
+    /// The requests that its token counts at the end of a turn cover.
     pub usage: UsageScope,
 }
 
-/// Which requests to a model an agent counts when it tells tokens at the end of a turn.
+/// The requests to a model that an agent's token counts at the end of a turn cover.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageScope {
@@ -456,7 +456,7 @@ pub enum UsageScope {
     LastCall,
     /// All of the session, also those of earlier processes.
     Session,
-    /// All since the process has the session.
+    /// All since the process opened the session.
     Process,
 }
 

@@ -1,10 +1,9 @@
-//! Which agents this machine has, and what is wrong with them.
+//! Detection of the agents on this machine, with diagnoses of those that cannot be used.
 //!
 //! In: a catalogue and [`Options`]. Out: one [`Found`] for each agent, as soon as it is known.
 //! A few agents are examined at once, each in a task of its own: one that hangs, floods or
-//! panics takes nothing from the others but its turn. [`Options::within`] after an examination
-//! began whatever is known is reported, with what is missing and why. No probe outlives its
-//! examination.
+//! panics costs the others nothing but time. [`Options::within`] after an examination began, the
+//! results so far are reported, with what is missing and why. No probe outlives its examination.
 
 mod acp;
 mod assemble;
@@ -37,36 +36,37 @@ use cache::{Cache, Entry};
 pub use found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, PassedOver, Reason, Run};
 pub use machine::Machine;
 
-/// How to look, and where.
+/// The options of a detection: where to look, and for how long.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How probes are started: keeper, records and cgroups; all else is filled in.
     pub launch: bus::Launch,
     pub machine: Machine,
-    /// Where results are kept; `None`: nowhere.
+    /// The directory of the cache file; `None`: no cache.
     pub cache_dir: Option<PathBuf>,
-    /// Where probes work.
+    /// The place of the probes' working directories.
     pub scratch: Scratch,
-    /// Ask again, whatever the cache says.
+    /// Run all probes again, whatever is in the cache.
     pub refresh: bool,
-    /// Only what a start needs: version and features, not login and models.
+    /// Probe only what a start needs: version and features, not login and models.
     pub for_start: bool,
     /// How long the probes of one agent may take together. Its result is there less than a second
     /// later.
     pub within: Duration,
-    /// How many times its usual limit a single probe may take; more than once for an agent
-    /// that is looked at alone, when a user can wait.
+    /// The factor by which the time limit of each probe is multiplied; above 1 for an agent that
+    /// is examined alone, when a user can wait.
     pub patience: u32,
 }
 
-/// With what it takes to end the last probes this stays under five seconds.
+/// The usual time limit of one agent's probes. With ending the last of them it stays under five
+/// seconds.
 const WITHIN: Duration = Duration::from_millis(3900);
-/// Most CLIs take all of a core for a second or more to tell their version: more at a time than
-/// this, and none of them is done in time.
+/// How many agents are examined at once, for each core. Most CLIs use a whole core for a second
+/// or more to print their version: with more at once, none of them is done in time.
 const PER_CORE_AT_ONCE: usize = 3;
-/// One agent took 13 seconds to start on a machine that did ten other things.
+/// The time limit of a patient examination. One agent took 13 seconds to start on a busy machine.
 const PATIENT_WITHIN: Duration = Duration::from_secs(20);
-/// From the end of probing until an examination that still does not return is given up.
+/// From the time limit until an examination that still does not return is aborted.
 const LAST_WAIT: Duration = Duration::from_millis(900);
 
 impl Options {
@@ -109,7 +109,7 @@ pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> 
             let (options, cache) = (Arc::clone(&options), Arc::clone(&cache));
             let at_once = Arc::clone(&at_once);
             examinations.spawn(task::boxed(async move {
-                // Nobody closes it.
+                // The semaphore is never closed.
                 let _turn = at_once.acquire().await;
                 one_by_all_means(definition, options, cache, Instant::now()).await
             }));
@@ -138,7 +138,7 @@ pub async fn detect_one(definition: &Definition, options: &Options) -> Found {
     found
 }
 
-/// An examination that always ends, with whatever it brought.
+/// Examines one agent in a task of its own, with a hard time limit; a panic or a hang is reported.
 async fn one_by_all_means(
     definition: Definition,
     options: Arc<Options>,
@@ -149,7 +149,7 @@ async fn one_by_all_means(
     let mut nothing = Found::nothing(&definition);
     let task =
         task::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
-    // Whoever no longer wants to know ends the probes too.
+    // Dropping this future ends the probes too.
     let task = AbortOnDropHandle::new(task);
     let abort = task.abort_handle();
     let why = match timeout_at(until + LAST_WAIT, task).await {

@@ -1,6 +1,6 @@
-//! What an agent's process speaks on stdout and stdin.
+//! Dialects: the protocols that CLIs speak on stdout and stdin.
 //!
-//! A dialect is a state machine: what the CLI prints and what a session wants go in, ACP and
+//! A dialect is a state machine: output of the CLI and requests of the session go in, ACP and
 //! lines for the CLI's stdin come out. It does no I/O, knows no clock, and panics on no input.
 //!
 //! Always true, for every dialect: a turn that was begun ends exactly once; a tool call starts
@@ -61,10 +61,10 @@ impl DialectName {
     }
 }
 
-/// One conversation with one process.
+/// The protocol state of one CLI process.
 pub trait Dialect: std::fmt::Debug + Send {
-    /// The process has started. Dialects that live as long as a session shake hands, start or
-    /// resume the conversation, and say [`Said::Opened`] or [`Said::Lost`] when they know.
+    /// The process has started. Dialects whose process lives as long as a session initialize it,
+    /// start or resume the conversation, and emit [`Said::Opened`] or [`Said::Lost`] afterwards.
     fn open(&mut self, _opening: &Opening, _out: &mut Vec<Said>) {}
 
     /// A turn begins. Dialects that get their prompt by argv, stdin or file only note it.
@@ -73,25 +73,25 @@ pub trait Dialect: std::fmt::Debug + Send {
     /// One line of stdout without its end; never blank.
     fn line(&mut self, line: &str, out: &mut Vec<Said>);
 
-    /// A line was longer than what is read of one. `head` is what its beginning tells, as a
-    /// value; null if that is nothing.
+    /// A line was longer than the limit and was skipped. `head` has the complete members of its
+    /// beginning; null if there are none.
     ///
-    /// A turn must not wait for an end that was in such a line. Where `head` tells that it was
-    /// the end, the turn ends as that says; where it does not even tell what kind of line it
-    /// was, the turn ends with `failure`. A question in it is refused, since nobody can answer
-    /// it. Dialects whose turns end with their process at the latest may wait for that.
+    /// A turn must not wait for an end that was in such a line. Where `head` shows that it was
+    /// the end, the turn ends accordingly; where not even the type of the line is known, the turn
+    /// ends with `failure`. A question in it is refused, since nobody can answer it. Dialects
+    /// whose turns end with their process at the latest may wait for that.
     fn skipped(&mut self, _head: &Value, _failure: Fault, _out: &mut Vec<Said>) {}
 
     /// The answer to a [`Said::Ask`].
     fn answer(&mut self, _ask: &str, _answer: &Answer, _out: &mut Vec<Said>) {}
 
-    /// The turn is to stop. Says what to write to the CLI, if it can be told; `false` when
+    /// The turn is to stop. Writes an interrupt to the CLI if its protocol has one; `false` when
     /// only a signal stops it.
     fn interrupt(&mut self, _out: &mut Vec<Said>) -> bool {
         false
     }
 
-    /// A wish for the turns to come. `false` when it takes a new process.
+    /// Changes an option for the turns to come. `false` when that takes a new process.
     fn set(&mut self, _wish: &Wish, _out: &mut Vec<Said>) -> bool {
         false
     }
@@ -100,15 +100,15 @@ pub trait Dialect: std::fmt::Debug + Send {
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>);
 }
 
-/// What comes out of a dialect.
+/// One output of a dialect, for the session or for the CLI.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
     Update(Update),
-    /// The conversation is open (again), and this is what the CLI told about it.
+    /// The conversation is open (again), with what the CLI reported about it.
     Opened(Opened),
     /// The CLI's own id of the conversation, which its resume takes.
     Session(String),
-    /// The conversation that was to be resumed is not there.
+    /// The conversation that was to be resumed does not exist, or none can be opened.
     Lost(Fault),
     Ask(Ask),
     /// The CLI no longer wants an answer to this ask.
@@ -116,11 +116,11 @@ pub enum Said {
     TurnEnded(TurnEnd),
     /// A line for the CLI's stdin, without its end.
     Write(String),
-    /// A line that means nothing to us.
+    /// A line that was not understood.
     Raw(String),
 }
 
-/// What a conversation is opened with.
+/// The options with which a conversation is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
     pub cwd: PathBuf,
@@ -135,17 +135,17 @@ pub struct Opening {
     pub mcp_servers: Vec<Value>,
 }
 
-/// What the CLI told when the conversation was opened.
+/// The CLI's report when the conversation was opened.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Opened {
     /// Its own id of the conversation, if it is known already.
     pub session: Option<String>,
     pub model: Option<String>,
-    /// Empty when it did not say.
+    /// The models it offers; empty when it did not say.
     pub models: Vec<Model>,
 }
 
-/// What is said to the CLI: the composed text, and images.
+/// A prompt as the CLI gets it: the composed text, and images.
 #[derive(Debug, Clone, Default)]
 pub struct Prompt {
     pub text: String,
@@ -166,10 +166,10 @@ pub enum Wish {
     Permissions(PermissionMode),
 }
 
-/// A question of the CLI: may it do this?
+/// A permission question of the CLI.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// What [`Dialect::answer`] takes.
+    /// The id that [`Dialect::answer`] takes.
     pub id: String,
     pub call: Call,
     pub options: Vec<AskOption>,
@@ -210,7 +210,7 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     pub ending: Ending,
-    /// Of this turn alone.
+    /// Tokens of this turn alone.
     pub usage: Option<Usage>,
 }
 
@@ -221,7 +221,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What is said of a tool call that the turn leaves open.
+    /// The text that ends the tool calls that the turn left open.
     fn of_open_calls(&self) -> String {
         match self {
             Self::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
@@ -246,7 +246,7 @@ pub struct Usage {
     pub cached_write_tokens: Option<u64>,
 }
 
-/// Says the CLI's own id of the conversation where that is another than is known so far.
+/// Emits the CLI's own id of the conversation if it is not the known one.
 fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<Said>) {
     if !id.is_empty() && known.as_deref() != Some(id) {
         *known = Some(id.to_owned());
@@ -254,13 +254,13 @@ fn learn_session(known: &mut Option<String>, id: &str, out: &mut Vec<Said>) {
     }
 }
 
-/// How the process ended, as far as it is known.
+/// The exit of the process, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Exit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// The last that it said on stderr.
+    /// The end of its stderr.
     pub stderr: String,
-    /// We ended it.
+    /// Whether we ended it.
     pub is_wanted: bool,
 }

@@ -1,7 +1,7 @@
-//! Coding-agent CLIs: what they are, where they are, how to start them, what they say.
+//! Coding-agent CLIs: their definitions, detection, command lines and output.
 //!
 //! In: *runtime definitions* (data), and the bytes that a CLI prints. Out: agents that speak
-//! ACP. A [`dialect`] turns what one CLI says into ACP and does no I/O.
+//! ACP. A [`dialect`] translates the output of one CLI into ACP and does no I/O.
 
 pub mod adapter;
 pub mod argv;
@@ -17,6 +17,6 @@ pub mod scratch;
 pub mod tools;
 pub mod update;
 
-// What is fuzzed names the crate from outside, and is tried in its tests, too.
+// The fuzz targets name the crate as `runtimes`; the crate's own tests include them.
 #[cfg(test)]
 extern crate self as runtimes;

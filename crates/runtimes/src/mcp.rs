@@ -1,4 +1,4 @@
-//! MCP servers of a session, in the form that a CLI takes them.
+//! The MCP servers of a session, as arguments and environment of a CLI.
 //!
 //! In: ACP's `mcpServers`. Out: arguments and environment. Servers may hold secrets, so they
 //! go through a private file or the environment, never through an argument.
@@ -24,14 +24,14 @@ pub enum McpError {
     Write(#[from] std::io::Error),
 }
 
-/// What a process is started with for its MCP servers.
+/// Arguments and environment that configure a CLI's MCP servers.
 #[derive(Debug, Default)]
 pub struct Injected {
     pub args: Vec<String>,
     pub env: BTreeMap<OsString, OsString>,
 }
 
-/// A server, by what it says it is.
+/// One entry of ACP's `mcpServers`.
 #[derive(Debug)]
 enum Server<'a> {
     Remote { kind: &'a str, url: &'a str, headers: Map<String, Value> },
@@ -105,12 +105,12 @@ pub(crate) fn for_codex(servers: &[Value]) -> Map<String, Value> {
     shaped.collect()
 }
 
-/// Whether `servers` can be given to the CLI, before anything is started.
+/// Checks that `servers` can be given to a CLI, before anything is started.
 pub fn check(servers: &[Value]) -> Result<(), McpError> {
     servers.iter().try_for_each(|server| Server::read(server).map(drop))
 }
 
-/// How the CLI is given `servers`; files go into `dir`.
+/// Arguments and environment that give `servers` to the CLI; files go into `dir`.
 pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, McpError> {
     check(servers)?;
     let mut injected = Injected::default();
@@ -125,7 +125,7 @@ pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, M
             let config = json!({ "mcp": by_name(servers, Server::for_opencode)? });
             injected.env.insert("OPENCODE_CONFIG_CONTENT".into(), config.to_string().into());
         }
-        // The dialect or ACP tells it; nothing to add here.
+        // The dialect or ACP sends them; nothing to add here.
         McpBy::Acp | McpBy::Dialect | McpBy::None => {}
     }
     Ok(injected)

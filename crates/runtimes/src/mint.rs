@@ -1,4 +1,4 @@
-//! Fresh ids for conversations.
+//! Random ids for conversations.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Private temporary directories, and what a killed process left of them.
+//! Private temporary directories, and the removal of those that a killed process left.
 //!
 //! Prompts, images and MCP servers pass through files; they are nobody else's business. Each
 //! directory is named after the process that made it, so that the next one can remove what a
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Where temporary directories are made.
+/// The place in which temporary directories are made.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    /// `None`: the system's own place, where nothing is swept.
+    /// `None`: the system's temporary directory, where nothing is swept.
     parent: Option<PathBuf>,
 }
 

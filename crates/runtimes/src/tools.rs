@@ -1,7 +1,6 @@
-//! What a tool call is about, from the tool's name and its input.
+//! Kind, title, files and diff of a tool call, from the tool's name and its input.
 //!
-//! CLIs name their tools differently and mostly mean the same: a kind, the files it touches,
-//! a change, a title a person can read.
+//! CLIs name their tools and members differently and mostly mean the same.
 
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ use crate::update::{
 /// Titles are one line.
 const MAX_TITLE_CHARS: usize = 160;
 
-/// The kind of tool that goes by `name`.
+/// The ACP kind of the tool `name`.
 pub fn kind_of(name: &str) -> Kind {
     match plain_name(name).as_str() {
         "bash" | "shell" | "runshellcommand" | "shellcommand" | "terminal" | "exec" | "execute"
@@ -79,7 +78,7 @@ pub fn plain_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// One line for people: the command, or what is done to which file.
+/// The title of a call, one line: its command, or the tool with its file, pattern or URL.
 pub fn title_of(name: &str, input: &Value) -> String {
     let title = match kind_of(name) {
         Kind::Execute => words(input, &["command", "cmd", "script"]),
@@ -107,7 +106,7 @@ pub fn one_line(text: &str) -> String {
     short
 }
 
-/// A title is a line; what it leaves out of `text` is told below it.
+/// A notice whose title is the first line of `text`; a longer text is in the description too.
 pub fn long_notice(severity: Severity, text: &str, description: Option<String>) -> Update {
     let title = one_line(text);
     let description = match (title == text, description) {

@@ -1,6 +1,6 @@
-//! ACP's `session/update`, as far as dialects say it.
+//! ACP's `session/update`, as far as dialects need it.
 //!
-//! Typed for writing only: what a CLI cannot say is left out of the JSON.
+//! Typed for writing only: members that a CLI does not set are left out of the JSON.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
-    /// The first that is said of a tool call; once for each call.
+    /// The start of a tool call; once for each call.
     ToolCall(Call),
     ToolCallUpdate(Call),
     Plan {
@@ -91,7 +91,7 @@ impl Update {
     }
 }
 
-/// What a text is: said to the user, or thought.
+/// The kind of a text from the model: an answer to the user, or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Voice {
     Message,
@@ -112,7 +112,7 @@ impl Block {
     }
 }
 
-/// A tool call or a change of one; absent members say nothing.
+/// A tool call or a change of one; in a change, absent members stay as they were.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
@@ -120,14 +120,14 @@ pub struct Call {
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the CLI calls the tool.
+    /// The CLI's own name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Replaces all content said before.
+    /// Replaces all content sent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<Content>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,13 +141,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that is known by these; its id and status are still to come.
+    /// A call with kind, name and title; its id and status are still to be set.
     pub fn of(kind: Kind, name: impl Into<String>, title: impl Into<String>) -> Self {
         let (name, title) = (Some(name.into()), Some(title.into()));
         Self { kind: Some(kind), name, title, ..Self::default() }
     }
 
-    /// How far a call has come, and all that is shown of it now.
+    /// A change of a call: its status, and all content that is shown of it now.
     pub fn change(id: impl Into<String>, status: Status, content: Vec<Content>) -> Self {
         let (status, content) = (Some(status), Some(content));
         Self { id: id.into(), status, content, ..Self::default() }
@@ -269,7 +269,7 @@ pub enum Severity {
     Error,
 }
 
-/// The CLI makes room in the model's context.
+/// A compaction: the CLI makes room in the model's context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {

@@ -1,4 +1,4 @@
-//! What the adapter says of itself, and what it needs to know of its host.
+//! The `initialize` request: the adapter's own capabilities, and those of its host.
 
 use serde_json::{Value, json};
 use wire::{RpcError, codes};
@@ -6,7 +6,7 @@ use wire::{RpcError, codes};
 use super::Runtime;
 use crate::definition::{Images, McpBy, Part, ResumeStyle};
 
-/// What the host told about itself.
+/// The capabilities that the host declared in `initialize`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Client {
     pub(super) takes_notices: bool,
@@ -29,7 +29,7 @@ impl Client {
     }
 }
 
-/// Whether a conversation can be gone on with in a later process.
+/// Whether a conversation can be resumed in a later process.
 pub(super) fn resumes(runtime: &Runtime) -> bool {
     runtime.form.resume.style != ResumeStyle::None
 }
@@ -74,7 +74,7 @@ pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
     })
 }
 
-/// Logging in takes the CLI's own screen, so that a person must do it.
+/// The answer to `authenticate`. Logging in takes the CLI's own screen, so a person must do it.
 pub(super) fn cannot_authenticate(runtime: &Runtime) -> RpcError {
     let remedy = runtime.definition.login_hint();
     RpcError::new(codes::AUTH_REQUIRED, remedy.clone()).with_data(&json!({ "remedy": remedy }))

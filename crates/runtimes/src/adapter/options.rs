@@ -1,7 +1,7 @@
-//! What a session can be set to: model, effort, permissions.
+//! The options of a session: model, effort, permissions.
 //!
-//! Offered as ACP's config options. A wish is checked before it is kept; nothing reaches an
-//! argument or the CLI that was not.
+//! Offered as ACP's config options. A value is checked before it is kept; no unchecked value
+//! reaches an argument or the CLI.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::checks::{self, BadValue};
 use crate::definition::Part;
 use crate::dialect::{Model, PermissionMode, Wish};
 
-/// The CLI's own choice.
+/// The value of an option that leaves the choice to the CLI.
 pub(super) const DEFAULT: &str = "default";
 
 #[derive(Debug, Clone, Default)]
@@ -19,9 +19,9 @@ pub(super) struct Choices {
     pub(super) model: Option<String>,
     pub(super) effort: Option<String>,
     pub(super) permissions: PermissionMode,
-    /// What the CLI itself said it offers; empty: what its definition knows.
+    /// The models that the CLI itself listed; empty: those of its definition are offered.
     pub(super) models: Vec<Model>,
-    /// What the CLI said it runs with.
+    /// The model that the CLI said it runs with.
     pub(super) current: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Choices {
         argv::modes(&runtime.form).collect()
     }
 
-    /// Takes a wish over, or says why not. `None`: there is nothing to tell the CLI.
+    /// Sets an option, or says why not. `None`: there is nothing to send to the CLI.
     pub(super) fn set(
         &mut self,
         runtime: &Runtime,

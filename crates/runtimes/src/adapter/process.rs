@@ -1,6 +1,6 @@
 //! One process of a CLI, read through its dialect.
 //!
-//! Always true: what it printed is read to the end before it counts as over; a CLI that does
+//! Always true: its output is read to the end before it counts as over; a CLI that does
 //! not read its stdin blocks nobody but itself; dropping it ends its whole tree.
 
 use bus::{SpawnError, StdinKind, StopLadder, WorkerHandle, WorkerStdin, WorkerStdout};
@@ -14,14 +14,14 @@ use crate::dialect::{Dialect, DialectName, Exit, Reader, Said};
 const QUEUED_LINES: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
 
-/// What the CLI gets on stdin.
+/// The content of the CLI's stdin.
 #[derive(Debug)]
 pub(super) enum Input {
-    /// Nothing.
+    /// No stdin at all.
     None,
-    /// This, then its end.
+    /// This text, then end of file.
     Whole(String),
-    /// Lines, as the dialect says them.
+    /// Lines that the dialect writes while the process runs.
     Lines,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Process {
     pub(super) is_used: bool,
 }
 
-/// What came of reading.
+/// The result of one read of stdout.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) said: Vec<Said>,
@@ -76,7 +76,7 @@ impl Process {
                 Some(sender)
             }
             (Input::Whole(text), Some(mut stdin)) => {
-                // A CLI that wants no prompt closes its end; it will say why.
+                // A write error means that the CLI closed its stdin; its output says why.
                 task::spawn(async move { stdin.write_all(text.as_bytes()).await });
                 None
             }
@@ -100,7 +100,7 @@ impl Process {
         &mut *self.dialect
     }
 
-    /// The next of what it says. Cancel-safe.
+    /// Reads its next output. Cancel-safe.
     pub(super) async fn next(&mut self) -> Heard {
         let mut said = Vec::new();
         if !self.is_drained {
@@ -124,17 +124,17 @@ impl Process {
         Heard { said, is_over: true }
     }
 
-    /// How it ended, once it is over.
+    /// The exit status, once it is over.
     pub(super) fn exit(&self) -> &Exit {
         &self.exit
     }
 
-    /// Writes a line to its stdin; `false` if it has left too many unread.
+    /// Writes a line to its stdin; `false` if too many lines are still unread.
     pub(super) fn write(&self, line: String) -> bool {
         self.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_ok())
     }
 
-    /// Ends it because we want to. Its last words are still to be read.
+    /// Ends it because we want to. Its last output is still to be read.
     pub(super) fn stop(&mut self, ladder: StopLadder) {
         self.is_wanted = true;
         self.end_soon(ladder);

@@ -1,7 +1,7 @@
-//! One conversation with a CLI: opened, asked, set and closed.
+//! One ACP session of the adapter: opened, prompted, configured and closed.
 //!
-//! One task owns it and its process. It always hears both: the host's commands and what the
-//! CLI says.
+//! One task owns the session and its CLI process. It always waits for both: the host's commands
+//! and the CLI's output.
 
 mod turn;
 
@@ -32,12 +32,12 @@ use crate::mcp;
 use crate::update::{Severity, Update};
 use turn::Turn;
 
-/// A CLI that does not come up in this time will not.
+/// The longest wait for a CLI to open its conversation; one that takes longer hangs.
 const OPEN_WITHIN: Duration = Duration::from_secs(90);
-/// Answers that may wait; a CLI asks a few questions at a time.
+/// Answers of the host that may be queued; a CLI asks a few questions at a time.
 const QUEUED_ANSWERS: usize = 64;
 
-/// What a host wants of a session.
+/// A request of the host to a session.
 #[derive(Debug)]
 pub(super) enum Command {
     Prompt { request: RpcId, blocks: Vec<Value> },
@@ -61,17 +61,17 @@ pub(super) struct Session {
     native: Option<String>,
     /// The id whose resume the CLI has still to confirm.
     unconfirmed: Option<String>,
-    /// Something was said in this conversation, so that there is something to resume.
+    /// A turn has ended in this conversation, so that there is something to resume.
     has_history: bool,
     turn: Option<Turn>,
     asks: HashMap<String, AbortHandle>,
-    /// The process must be gone by then.
+    /// When the process is stopped, if it still runs.
     stop_at: Option<Instant>,
-    /// Why the running process will not do for the next turn.
+    /// The reason to replace the running process before the next turn.
     stale: Option<String>,
-    /// What a dialect said and nobody has taken in yet.
+    /// Outputs of the dialect that are not handled yet.
     unheard: VecDeque<Said>,
-    /// Files for the CLI alone: images, MCP servers. Removed with the session.
+    /// The directory of private files for the CLI: images, MCP servers. Removed with the session.
     scratch: Option<tempfile::TempDir>,
 }
 
@@ -138,13 +138,13 @@ impl Session {
         Json::of(&answer)
     }
 
-    /// Starts a CLI that lives as long as its session; gives what it said meanwhile.
+    /// Starts a CLI that lives as long as its session; gives its other outputs until it is open.
     async fn open(&mut self) -> Result<Vec<Said>, RpcError> {
         if !self.start.cwd.is_dir() {
             let cwd = self.start.cwd.display();
             return Err(RpcError::invalid_params(format_args!("there is no directory {cwd}")));
         }
-        // A mode or directory that cannot be had is told now, not with the first prompt.
+        // A mode or directory that the CLI does not take is refused now, not with the first prompt.
         self.arguments(None, None).map_err(|failure| RpcError::from(&failure))?;
         if self.runtime.form.prompt != PromptBy::Dialect {
             return Ok(Vec::new());
@@ -212,8 +212,9 @@ impl Session {
         }
     }
 
-    /// Editors pass the MCP servers of the user with every session; a CLI that takes none is
-    /// still of use, but nobody should wonder where they are.
+    /// Queues a notice for MCP servers and directories that the CLI does not take. Editors pass
+    /// the user's MCP servers with every session; a CLI that takes none is still of use, but nobody
+    /// should wonder where they are.
     fn tell_what_is_left_out(&mut self) {
         let takes_servers = self.runtime.form.mcp != McpBy::None;
         let takes_dirs = self.runtime.takes(Part::AddDir);
@@ -230,7 +231,7 @@ impl Session {
         }
     }
 
-    /// One thing that happens.
+    /// Handles one event: a command, an answer, output of the CLI, or the time to stop it.
     async fn step(&mut self) -> ControlFlow<()> {
         let stop_at = self.stop_at;
         let is_running = self.process.is_some();
@@ -284,7 +285,7 @@ impl Session {
         let before = self.choices.permissions;
         let wish = self.choices.set(&self.runtime, option, value);
         let modes = &self.runtime.form.permissions.modes;
-        // What it was started with does not change while it runs.
+        // The arguments of a running process do not change.
         let is_strict = modes.get(&before) != modes.get(&self.choices.permissions);
         let wish = wish.map_err(RpcError::invalid_params)?;
         if let Some(process) = &mut self.process {
@@ -376,7 +377,7 @@ impl Session {
     }
 
     fn not_started(&self, error: &SpawnError) -> Fault {
-        /// What Linux says of arguments that are too long.
+        /// Linux's error for arguments that are too long.
         const E2BIG: i32 = 7;
         let message = format!("cannot start the CLI: {error}");
         match error {
@@ -399,7 +400,7 @@ impl Session {
 
     fn opening(&self) -> Opening {
         let form = &self.runtime.form;
-        // A system prompt that went by argument is not said again.
+        // A system prompt that went by argument is not sent again.
         let is_said = form.has(Part::SystemPrompt, &self.runtime.features);
         let system_prompt = (!is_said).then(|| self.start.system_prompt.clone());
         Opening {
@@ -414,7 +415,7 @@ impl Session {
         }
     }
 
-    /// A directory for us and the CLI alone.
+    /// The session's private directory, made when it is first needed.
     fn scratch_dir(&mut self) -> Result<PathBuf, Fault> {
         if self.scratch.is_none() {
             let made = self.runtime.scratch.dir();
@@ -426,7 +427,7 @@ impl Session {
         dir.ok_or_else(|| Fault::new(Category::Internal, "no temporary directory"))
     }
 
-    /// Says how to log in, where that is the trouble, and how to go on, where the CLI has ended.
+    /// Adds a remedy: how to log in, if that is the error, or how to go on, if the CLI has ended.
     fn with_remedy(&self, failure: Fault) -> Fault {
         match (failure.category, &failure.remedy) {
             (Category::Auth, None) => failure.remedy(self.runtime.definition.login_hint()),

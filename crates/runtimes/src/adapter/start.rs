@@ -1,4 +1,4 @@
-//! How a session with a CLI begins: what `session/new` and `session/resume` ask for.
+//! The checked parameters of `session/new` and `session/resume`.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use wire::RpcError;
 
 use crate::{checks, mcp};
 
-/// How a session begins.
+/// The checked parameters of `session/new` or `session/resume`.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// What host and adapter call it.
+    /// The session's id between host and adapter.
     pub(super) session: String,
     pub(super) cwd: PathBuf,
     pub(super) directories: Vec<PathBuf>,

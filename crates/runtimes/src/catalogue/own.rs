@@ -1,7 +1,7 @@
-//! Agents of the user's own, from the configuration.
+//! Agents that the user defines in the configuration.
 //!
-//! In: a table with a command, or with the name of a shipped definition and what is to be
-//! different. The same shape takes `agent_servers {command, args, env}` of editors. Out: a
+//! In: a table with a command, or with the name of a shipped definition and the fields to
+//! override. The same shape takes `agent_servers {command, args, env}` of editors. Out: a
 //! checked [`Definition`].
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::definition::{
 };
 use crate::dialect::{Model, PermissionMode};
 
-/// One entry of the configuration.
+/// One `[agents.NAME]` table of the configuration.
 ///
 /// ```toml
 /// [agents.work-claude]
@@ -37,19 +37,19 @@ pub struct Own {
     /// A program: a name, an absolute path, or a path below `~/`.
     #[serde(alias = "bin")]
     pub command: Option<String>,
-    /// Before all other arguments.
+    /// Arguments before all others.
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     /// In place of the models of the base.
     pub models: Vec<OwnModel>,
     pub default_model: Option<String>,
-    /// The one of the base's dialects to speak; for a bare command `acp` if it is not given.
+    /// The dialect to speak, one of the base's; for a bare command `acp` if it is not given.
     pub dialect: Option<String>,
-    /// How a bare command takes its prompt, where its dialect leaves a choice.
+    /// The channel of the prompt for a bare command, where its dialect leaves a choice.
     pub prompt: Option<PromptBy>,
 }
 
-/// An id, or more than that.
+/// A model: its id alone, or all fields.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum OwnModel {
@@ -157,10 +157,11 @@ impl Own {
             id: id.to_owned(),
             name: id.to_owned(),
             install: "it is an agent of your own: check its `command` in the configuration".into(),
-            // We do not know how it wants to be asked.
+            // We do not know which argument prints its version.
             version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
-            // What it needs is not known either, and who chose it trusts it with all. Its models
-            // are not asked for: looking at a list must not run what is not known to be harmless.
+            // Which keys it needs is not known either, and the user who chose it trusts it with
+            // all. Its models are not asked for: listing agents must not run a program that is not
+            // known to be harmless.
             auth: Auth { any_provider: true, ..Auth::default() },
             forms: vec![form],
             is_own: true,
@@ -180,7 +181,7 @@ impl OwnModel {
     }
 }
 
-/// What editors call `My Agent` is typed as `my-agent`.
+/// The id for a name from the configuration: `My Agent` of an editor becomes `my-agent`.
 pub(super) fn id_of(name: &str) -> String {
     let is_typed = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c) || c.is_control();
     if name.chars().all(is_typed) {
@@ -197,7 +198,7 @@ fn place(definition: &mut Definition, command: &str) {
     definition.bins = vec![name.to_owned()];
 }
 
-/// A form for a command that we know nothing else about.
+/// The form of a command that is known by its dialect alone.
 fn bare_form(dialect: &str, prompt: Option<PromptBy>) -> Form {
     let (prompt, asks) = match dialect {
         "acp" => (PromptBy::Acp, true),

@@ -1,4 +1,4 @@
-//! What a runtime definition must be like.
+//! Checks of a runtime definition.
 //!
 //! In: a definition whose fields have the right types. Out: nothing, or the first field that
 //! makes no sense and why. Nothing here looks at the machine.
@@ -12,7 +12,7 @@ use super::{Definition, EnvChanges, Features, Form, Version, VersionRange};
 mod form;
 mod placeholder;
 
-/// What is wrong with a definition.
+/// The reason why a definition is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
@@ -29,7 +29,7 @@ type Problem = (String, String);
 type Checked = Result<(), Problem>;
 
 const MAX_ID_BYTES: usize = 80;
-/// No probe is waited for longer than this, whatever a definition says.
+/// The longest probe timeout that a definition may set.
 const MAX_PROBE_MS: u64 = 60_000;
 
 pub(super) fn definition(definition: &Definition) -> Result<(), DefinitionError> {
@@ -156,13 +156,13 @@ fn id(field: &str, name: &str) -> Checked {
     require(field, is_id, &otherwise)
 }
 
-/// Something for people: one line, not blank.
+/// A text for people: one line, not blank.
 fn text(field: &str, text: &str) -> Checked {
     require(field, !text.trim().is_empty(), "must not be blank")?;
     require(field, !text.contains(char::is_control), "must be one line")
 }
 
-/// Anything that can be an argument or a value.
+/// An argument or a value: not empty, no NUL.
 fn plain(field: &str, word: &str) -> Checked {
     require(field, !word.is_empty(), "must not be empty")?;
     require(field, !word.contains('\0'), "must not contain NUL")

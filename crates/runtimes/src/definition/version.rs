@@ -1,7 +1,8 @@
 //! Versions of CLIs, and ranges of them.
 //!
-//! In: what a CLI prints, and what a definition says. CLIs count in their own ways (`2.1.325`,
-//! `2026.10.01-e373342`, `0.0.1790142911-g7618fb`), so only three numbers are compared.
+//! In: the output of a CLI's `--version`, and ranges from definitions. CLIs number versions in
+//! their own ways (`2.1.325`, `2026.10.01-e373342`, `0.0.1790142911-g7618fb`), so only three
+//! numbers are compared.
 
 use std::fmt;
 
@@ -54,7 +55,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// `>=2.1.0, <3.0.0`: all of the conditions. A bare version means exactly that one.
+/// A range of versions: all conditions of `>=2.1.0, <3.0.0`. A bare version means exactly that
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRange(Vec<(Bound, Version)>);
 
@@ -72,7 +74,7 @@ impl VersionRange {
         text.split(',').map(|part| condition(part.trim())).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a version is older than all of them.
+    /// Whether a version is older than every version in the range.
     pub fn begins_after(&self, version: Version) -> bool {
         self.0.iter().any(|(bound, limit)| match bound {
             Bound::AtLeast | Bound::Exactly => version < *limit,

@@ -1,7 +1,8 @@
-//! Asking an ACP agent for its models.
+//! A probe that asks an ACP agent for its models.
 //!
-//! `initialize`, `session/new` in a directory of its own, read the answer, take the session
-//! back where the agent lets us, end. Requests of the agent are refused: a probe has no user.
+//! `initialize`, `session/new` in a directory of its own, read the answer, delete or close the
+//! session where the agent supports it, end. Requests of the agent are refused: a probe has no
+//! user.
 
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use super::facts::ModelsFact;
 use super::models::offered;
 use super::probe::{self, Call};
 
-/// The longest answer that was seen has 35 KB, with 385 models.
+/// The longest line that is read. The longest answer that was seen has 35 KB, with 385 models.
 const MAX_LINE_BYTES: usize = 4 << 20;
-/// An agent that does not read its two requests is not going to.
+/// How long a write may stall. An agent that does not read its two requests by then hangs.
 const WRITE_STALL: Duration = Duration::from_secs(2);
-/// For taking the session back, which is courtesy.
+/// How long to wait for the answer to deleting or closing the session, which is a courtesy.
 const GOODBYE_WAIT: Duration = Duration::from_millis(300);
-/// Most agents exit by themselves soon after their input ends.
+/// How long to wait for the exit; most agents exit by themselves soon after their input ends.
 const EXIT_WAIT: Duration = Duration::from_millis(300);
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
-//! From facts to what a user is told.
+//! The report on one agent, made from the facts about it.
 //!
-//! Pure but for looking whether files of a login exist: the same facts give the same answer.
+//! Pure except that it checks whether login files exist: the same facts give the same report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn broken<'a>(definition: &'a Definition, facts: &Facts) -> Option<&'
     })
 }
 
-/// What is wrong with the program itself; `false` if it cannot be used.
+/// Adds diagnoses of the program itself; `false` if it cannot be used.
 fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut Found) -> bool {
     let shown = path.display();
     let again = format!("install it again: {}", definition.install);
@@ -125,7 +125,7 @@ fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &
             None => Auth::default(),
         }
     });
-    // What is there may have expired, or be of no use for this program.
+    // A login that was found may have expired, or be of no use for this program.
     if facts.models.as_ref().is_some_and(|fact| fact.is.wants_login) {
         found.auth = Auth {
             state: AuthState::Missing,
@@ -135,7 +135,7 @@ fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &
     let mut ways: Vec<String> = auth.login.iter().map(|login| format!("run: {login}")).collect();
     ways.extend(auth.env.first().map(|name| format!("set {name}")));
     if ways.is_empty() {
-        // Nobody told us how it wants to be logged in to: an agent of the user's own.
+        // No way to log in is known: an agent of the user's own.
         return;
     }
     let ways = ways.join(", or ");
@@ -159,7 +159,7 @@ fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &
     }
 }
 
-/// What variables and files say; `None` if the CLI has to be asked.
+/// The login state by variables and files; `None` if the CLI has to be asked.
 pub(super) fn live_auth(definition: &Definition, machine: &Machine) -> Option<Auth> {
     let auth = &definition.auth;
     let is_set =
@@ -188,7 +188,7 @@ fn names_another(home: &Path, provider: &OwnProvider) -> bool {
     named.is_some_and(|name| !name.is_empty() && !provider.except.iter().any(|one| one == name))
 }
 
-/// Some CLIs make an empty file of logins when they are started for the first time.
+/// Whether a login file or directory has content. Some CLIs make an empty file at first start.
 fn says_something(path: &Path) -> bool {
     const LONGEST_NOTHING: u64 = 16;
     let Ok(metadata) = fs::metadata(path) else { return false };

@@ -1,4 +1,4 @@
-//! Facts that were learned before, in a file.
+//! A cache file of facts from earlier probes.
 //!
 //! In: a directory. Out: facts by agent, each with a key that names the very program they were
 //! learned from; another size, time or inode makes another key. A file that cannot be read is
@@ -17,9 +17,9 @@ use super::Machine;
 use super::facts::Facts;
 use crate::definition::Definition;
 
-/// Changes when what is kept changes its meaning.
+/// The version of the cache file's format; changed whenever its content changes its meaning.
 const FORMAT: u32 = 1;
-/// Far above what two dozen agents with all their models need.
+/// The longest cache file that is read; far above what two dozen agents with all models need.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 const FILE_NAME: &str = "agents.json";
 
@@ -43,7 +43,7 @@ impl Cache {
         loaded.filter(|cache: &Self| cache.format == FORMAT).unwrap_or_default()
     }
 
-    /// Everything that is known, however old.
+    /// The cached facts about an agent, however old.
     pub(super) fn get(&self, agent: &str, key: &str) -> Option<Facts> {
         let entry = self.agents.get(agent).filter(|entry| entry.key == key)?;
         Some(entry.facts.clone())
@@ -68,7 +68,7 @@ fn read(path: &PathBuf) -> io::Result<String> {
     Ok(text)
 }
 
-/// What facts about a program are filed under.
+/// The cache key of a program: changes with the file, its definition, and what probes depend on.
 pub(super) fn key(program: &Path, definition: &Definition, machine: &Machine) -> Option<String> {
     let real = fs::canonicalize(program).ok()?;
     let file = fs::metadata(&real).ok()?;

@@ -1,7 +1,7 @@
-//! Which of its forms an agent is spoken to in.
+//! The choice of the form in which an agent is spoken to.
 //!
-//! The first of them, in the definition's order, whose features are there, whose version is
-//! reached and whose program exists. The others are kept with the reason.
+//! It is the first one, in the definition's order, whose features are there, whose version is
+//! reached and whose program exists. The others are reported with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::definition::{
 };
 use crate::dialect::PermissionMode;
 
-/// What is known about a program.
+/// Version and features of a program, as probes found them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub version: Option<Version>,
@@ -23,8 +23,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The features to go by. Without a help text it is taken to have them all, unless its
-    /// version is older than any that was tried.
+    /// The features to assume. Without a help text these are all, unless the version is older
+    /// than any that was tried.
     pub(super) fn features(&self, definition: &Definition) -> BTreeSet<String> {
         let tested = definition.version.tested.as_ref();
         let tested = tested.and_then(|range| VersionRange::parse(range).ok());
@@ -94,10 +94,10 @@ fn usable(
     }
 }
 
-/// Stands for an id until the arguments are made, which takes no braces.
+/// A stand-in for an id while arguments are made; the check of ids takes no braces.
 const SOME_SESSION: &str = "session-to-be-filled-in";
 
-/// How it would be run, for people and for `--json`.
+/// The command line of the chosen form with placeholders, for people and for `--json`.
 pub(super) fn run(
     definition: &Definition,
     index: usize,
@@ -167,7 +167,7 @@ pub(super) fn run(
 
 const MAX_SHOWN_VALUE: usize = 200;
 
-/// Whether configuration had a hand in it.
+/// Whether the configuration defines this agent or changes its environment.
 fn is_own(definition: &Definition) -> bool {
     let shipped = crate::catalogue::shipped().unwrap_or_default();
     shipped

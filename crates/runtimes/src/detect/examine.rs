@@ -1,8 +1,7 @@
-//! Learning all there is to know about one agent.
+//! The examination of one agent by probes.
 //!
-//! In: a definition, what was learned before, and the time until which to ask. Out: a
-//! [`Found`] and what is worth keeping. Nothing here waits longer than that time, but for the
-//! moment it takes to end a probe.
+//! In: a definition, the cache, and the time limit. Out: a [`Found`] and its cache entry. Nothing
+//! here waits longer than the limit, except for the moment it takes to end a probe.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,9 +20,10 @@ use super::{Options, acp, locate, models};
 use crate::definition::{AuthProbe, Definition, Form, ModelList, Version};
 use crate::dialect::PermissionMode;
 
-/// A help text or an answer about a login is there at once, or something is wrong.
+/// The time limit of a help text or a login probe; both are there at once, or something is wrong.
 const QUICK: Duration = Duration::from_secs(5);
-/// One ACP agent may take 300 MB to start; all at once would be too much for a small machine.
+/// How many ACP agents are asked at once. One may take 300 MB to start; all at once would be too
+/// much for a small machine.
 static ACP_AT_ONCE: Semaphore = Semaphore::const_new(6);
 
 pub(super) async fn examine(
@@ -66,7 +66,7 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    /// Learns what is not known yet; `false` if everything was.
+    /// Runs the probes whose facts are missing; `false` if there was nothing to learn.
     async fn run(&mut self) -> bool {
         let before = self.facts.clone();
         self.facts.version = Some(self.version().await);
@@ -132,7 +132,7 @@ impl Examination<'_> {
         }
     }
 
-    /// `None`: it does not have to be asked, or cannot be.
+    /// The login probe. `None`: it does not have to be asked, or cannot be.
     async fn auth(&self) -> Option<Fact<AuthFact>> {
         let probe = self.definition.auth.probe.as_ref()?;
         if live_auth(self.definition, &self.options.machine).is_some() {
@@ -150,13 +150,13 @@ impl Examination<'_> {
         Some(self.as_sure_as(&outcome, AuthFact { state, trouble }))
     }
 
-    /// What it said about models; whoever has time asks again if it did not.
+    /// The cached fact about models; a patient examination ignores one of a probe that failed.
     fn models_before(&self) -> Option<&Fact<ModelsFact>> {
         let is_patient = self.options.patience > 1;
         self.facts.models.as_ref().filter(|fact| !is_patient || fact.is.trouble.is_none())
     }
 
-    /// `None`: there is no listing command.
+    /// The models by the CLI's listing command. `None`: there is no such command.
     async fn list(&self) -> Option<Fact<ModelsFact>> {
         if let Some(fact) = self.models_before() {
             return Some(fact.clone());
@@ -173,7 +173,7 @@ impl Examination<'_> {
         Some(self.as_sure_as(&outcome, fact))
     }
 
-    /// `None`: it cannot be asked, or was a while ago.
+    /// The models by ACP. `None`: it cannot be asked, or was asked a while ago.
     async fn ask_by_acp(&self) -> Option<Fact<ModelsFact>> {
         let Self { definition, options, path, .. } = self;
         let known = known(&self.facts);
@@ -201,7 +201,7 @@ impl Examination<'_> {
             Err(acp::Trouble::TimedOut) if options.patience > 1 => {
                 return Some(Fact::provisional(failed("it did not answer over ACP in time")));
             }
-            // Not asked again at every listing; whoever wants to know asks for it alone.
+            // Kept, so that it is not asked again at every listing; asking for it alone does.
             Err(acp::Trouble::TimedOut) => failed(&format!(
                 "it did not answer over ACP in time; `switchyard agents show {}` waits longer",
                 definition.id
@@ -209,8 +209,9 @@ impl Examination<'_> {
         }))
     }
 
-    /// What is our doing and not the program's is not kept. One that was given much time and did
-    /// not answer hangs, and whoever starts it next does not wait for that again.
+    /// A fact that is kept, or a provisional one where our time limit and not the program was the
+    /// cause. A program that did not answer in a patient examination hangs: that is kept, so that
+    /// the next start does not wait for it again.
     fn as_sure_as<T>(&self, outcome: &Outcome, fact: T) -> Fact<T> {
         match outcome {
             Outcome::TimedOut if self.options.patience > 1 => Fact::now(fact),
@@ -219,7 +220,7 @@ impl Examination<'_> {
         }
     }
 
-    /// The version probe showed that it cannot be run at all.
+    /// Whether the version probe showed that it cannot be run at all.
     fn is_dead(&self) -> bool {
         let fact = self.facts.version.as_ref().map(|fact| &fact.is);
         matches!(fact, Some(VersionFact::NotExecutable(_) | VersionFact::ShimBroken(_)))
@@ -264,7 +265,8 @@ fn version_of(ran: &Ran) -> VersionFact {
     }
 }
 
-/// A probe that says both says no: `Not logged in` contains `logged in`.
+/// The login state by a probe's output. Both yes and no mean no: `Not logged in` contains
+/// `logged in`.
 fn says(probe: &AuthProbe, ran: &Ran) -> AuthState {
     let has = |word: &String| ran.stdout.contains(word) || ran.stderr.contains(word);
     if probe.no.iter().any(has) {
@@ -298,7 +300,7 @@ fn trouble(outcome: &Outcome, args: &[String]) -> String {
 
 const MAX_WORDS_CHARS: usize = 200;
 
-/// How it ended and the last line that it printed.
+/// The exit status and the last line of output.
 fn last_words(ran: &Ran) -> String {
     let lines = ran.stderr.lines().rev().chain(ran.stdout.lines().rev());
     let last = lines.map(str::trim).find(|line| !line.is_empty());
@@ -307,7 +309,7 @@ fn last_words(ran: &Ran) -> String {
     if shown.is_empty() { ran.exit.clone() } else { format!("{}: {shown}", ran.exit) }
 }
 
-/// What a script wants to be run by, for the message that says it is missing.
+/// The message for a script whose interpreter is missing, with the interpreter's name.
 fn missing_interpreter(path: &Path) -> String {
     use std::io::Read as _;
     let mut start = Vec::new();

@@ -1,7 +1,7 @@
-//! What probes learned about one program, as it is kept in the cache.
+//! Results of probes of one program, as the cache keeps them.
 //!
-//! Facts are about a program and do not say what to make of it; that is done anew each time,
-//! so that a variable that is set or a definition that is changed counts at once.
+//! Facts are raw results; the report is made from them anew each time, so that a variable that is
+//! set or a definition that is changed counts at once.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::found::{AuthState, ModelsFrom};
 use crate::dialect::Model;
 
-/// Somebody may log in or out at any time.
+/// How long a login state is kept: short, somebody may log in or out at any time.
 const AUTH_FOR: Duration = Duration::from_secs(60);
-/// Providers come and go in a CLI's configuration.
+/// How long a list of models is kept; providers come and go in a CLI's configuration.
 const MODELS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// What failed may be mended without a change to the program itself.
+/// How long a failed probe is kept; its cause may be mended without a change to the program.
 const FAILURES_FOR: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub(super) struct Fact<T> {
     /// Seconds since 1970.
     at: u64,
     pub is: T,
-    /// Time was up before it was known; it is told, but not kept.
+    /// The time limit was the cause; it is reported, but not kept.
     #[serde(skip)]
     pub is_provisional: bool,
 }
@@ -57,7 +57,7 @@ pub(super) enum FeaturesFact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuthFact {
     pub state: AuthState,
-    /// Why it is not known.
+    /// The reason why the state is unknown.
     pub trouble: Option<String>,
 }
 
@@ -67,9 +67,9 @@ pub(super) struct ModelsFact {
     pub from: ModelsFrom,
     pub current: Option<String>,
     pub efforts: Vec<String>,
-    /// Why it did not say.
+    /// The reason why there are no models.
     pub trouble: Option<String>,
-    /// It wanted a login before it would say.
+    /// It refused to list models without a login.
     pub wants_login: bool,
 }
 
@@ -83,13 +83,13 @@ impl<T> Fact<T> {
     }
 
     fn age(&self) -> Duration {
-        // A clock that was set back makes nothing fresh.
+        // A time in the future (the clock was set back) counts as old.
         seconds_now().checked_sub(self.at).map_or(Duration::MAX, Duration::from_secs)
     }
 }
 
 impl Facts {
-    /// What is worth keeping: a probe that was cut short may do better the next time.
+    /// The facts without the provisional ones: a probe that was cut short may do better next time.
     pub(super) fn lasting(mut self) -> Self {
         self.version.take_if(|fact| fact.is_provisional);
         self.features.take_if(|fact| fact.is_provisional);
@@ -98,7 +98,7 @@ impl Facts {
         self
     }
 
-    /// Where time was up, what was known before is better than nothing.
+    /// Fills in facts from the cache, even old ones, where the time limit was reached.
     pub(super) fn fall_back_on(&mut self, before: Self) {
         fn fall_back<T>(now: &mut Option<Fact<T>>, before: Option<Fact<T>>) {
             if before.is_some() && now.as_ref().is_none_or(|fact| fact.is_provisional) {
@@ -111,7 +111,7 @@ impl Facts {
         fall_back(&mut self.models, before.models);
     }
 
-    /// Forgets what is too old to be believed.
+    /// Removes facts that are too old.
     pub(super) fn forget_stale(&mut self) {
         self.version.take_if(|fact| {
             let is_sure = matches!(fact.is, VersionFact::Version(_) | VersionFact::NotAsked);

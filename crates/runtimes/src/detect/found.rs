@@ -1,4 +1,4 @@
-//! What is known about one agent on this machine.
+//! The report on one agent of this machine.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct Found {
     pub path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found_by: Option<FoundBy>,
-    /// The first `x.y.z` of what it says.
+    /// The first `x.y.z` in the output of its version probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Versions of it that the project's live checks have run; none: never.
@@ -32,20 +32,20 @@ pub struct Found {
     pub auth: Auth,
     pub models: Vec<Model>,
     pub models_from: ModelsFrom,
-    /// What it starts with: configured, or as it said itself.
+    /// The model it starts with: configured, or as it said itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
     /// Reasoning efforts that it offers for any model.
     pub efforts: Vec<String>,
-    /// How it would be run.
+    /// The command line that would run it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// Forms that were preferred or would come next, and why they were not taken.
+    /// The other forms, and why each was not taken.
     pub passed_over: Vec<PassedOver>,
     pub diagnoses: Vec<Diagnosis>,
-    /// What was not known when time was up, and why.
+    /// Probes without a result when the time limit was reached, and why.
     pub unfinished: Vec<String>,
-    /// What to type to log in.
+    /// The command to type to log in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -59,7 +59,7 @@ pub struct Found {
     pub is_built_in: bool,
     /// Everything came from the cache; no probe was run.
     pub is_cached: bool,
-    /// What is told of this agent alone.
+    /// Members that only this agent has.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -81,7 +81,7 @@ impl Found {
         }
     }
 
-    /// An agent inside this binary, which it starts with `argv`; the rest is still to be told.
+    /// An agent inside this binary, which it starts with `argv`; the caller adds the rest.
     pub fn inside(agent: Inside, name: &str, argv: [&str; 2]) -> Self {
         let [program, _] = argv;
         let run = Run {
@@ -116,7 +116,7 @@ impl Found {
     }
 }
 
-/// Which step of the search found the program.
+/// The step of the search that found the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FoundBy {
@@ -132,7 +132,7 @@ pub enum FoundBy {
 #[serde(rename_all = "camelCase")]
 pub struct Auth {
     pub state: AuthState,
-    /// What told us: a variable, a file, the CLI.
+    /// The source of the state: a variable, a file, the CLI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -162,14 +162,14 @@ pub enum ModelsFrom {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Which of the definition's forms.
+    /// The index of the form in the definition.
     #[serde(skip)]
     pub form: usize,
     pub dialect: String,
     pub program: PathBuf,
     /// Program and arguments of a new conversation.
     pub argv: Vec<String>,
-    /// The same for a conversation that is gone on with, where that takes other arguments.
+    /// The same for a resumed conversation, where that takes other arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_argv: Option<Vec<String>>,
     pub resume: ResumeStyle,
@@ -179,7 +179,7 @@ pub struct Run {
     pub modes: Vec<PermissionMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions_note: Option<String>,
-    /// What is added when a session wants it: model, effort, directories, system prompt.
+    /// Arguments for options of a session: model, effort, directories, system prompt.
     pub optional_args: BTreeMap<&'static str, Vec<String>>,
     pub takes_mcp: bool,
     pub takes_images: bool,
@@ -191,12 +191,12 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassedOver {
     pub dialect: String,
-    /// The arguments that tell it apart.
+    /// Its arguments, by which forms of the same dialect are told apart.
     pub args: Vec<String>,
     pub why: String,
 }
 
-/// Something that is wrong, and how to mend it.
+/// A problem of an agent, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     pub reason: Reason,
@@ -221,7 +221,7 @@ pub enum Reason {
     UntestedVersion,
     AuthMissing,
     AuthUnknown,
-    /// What the agent inside this binary calls it.
+    /// A reason of an agent inside this binary, by its own name.
     Inside(&'static str),
 }
 

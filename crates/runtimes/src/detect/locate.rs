@@ -1,8 +1,8 @@
-//! Where an agent's program is.
+//! The search for an agent's program.
 //!
 //! In: a definition and the machine. Out: a path and how it was found, or what is wrong. The
-//! order is: override by variable, configuration, `PATH`, well-known directories. What the
-//! user named and is wrong is told, never passed over in silence.
+//! order is: override by variable, configuration, `PATH`, well-known directories. A wrong path that
+//! the user named is an error, never skipped in silence.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::Machine;
 use super::found::{Diagnosis, FoundBy, Reason};
 use crate::definition::Definition;
 
-/// What stands at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Program,

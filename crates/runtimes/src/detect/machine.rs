@@ -1,7 +1,7 @@
-//! What detection takes from its surroundings: variables, home, directories.
+//! The machine as detection sees it: variables, home, search directories.
 //!
-//! In: the environment of this process, read once, so that a test can bring its own. Out: how
-//! programs are searched for, and the environment that they are started with.
+//! In: the environment of this process, read once, so that a test can bring its own. Out: the
+//! search path of programs, and the environment that they are started with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ pub struct Machine {
     pub variables: BTreeMap<OsString, OsString>,
     pub home: Option<PathBuf>,
     /// The directories of `PATH`; relative ones are left out, since a program must not depend
-    /// on where we happen to stand.
+    /// on our working directory.
     pub path: Vec<PathBuf>,
     /// Further directories, see [`places::well_known`].
     pub well_known: Vec<PathBuf>,
@@ -49,11 +49,11 @@ impl Machine {
         }
     }
 
-    /// What a CLI is started with, for runs and probes alike: our variables with the changes
-    /// of its definition, form and mode.
+    /// The environment of a CLI, for runs and probes alike: our variables with the changes of its
+    /// definition, form and mode.
     ///
-    /// Programs from outside `PATH` find what stands beside them (such as their own Node), and
-    /// all find what is in the well-known directories.
+    /// Programs from outside `PATH` find the programs beside them (such as their own Node), and
+    /// all find those in the well-known directories.
     pub fn environment(
         &self,
         definition: &Definition,
@@ -96,7 +96,7 @@ impl Machine {
         std::env::join_paths(dirs).ok()
     }
 
-    /// The variables that a name, or a beginning with `*`, means.
+    /// The variables that match a name, or a beginning that ends in `*`.
     fn names(&self, pattern: &str) -> Vec<OsString> {
         let Some(beginning) = pattern.strip_suffix('*') else { return vec![pattern.into()] };
         let begins = |name: &&OsString| name.as_bytes().starts_with(beginning.as_bytes());

@@ -1,6 +1,6 @@
-//! The models that a CLI lists.
+//! Parsers for the models that a CLI lists.
 //!
-//! In: what it printed, in one of several shapes. Out: models; lines that are none are skipped.
+//! In: its output, in one of several formats. Out: models; other lines are skipped.
 
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ use crate::checks;
 use crate::definition::ListShape;
 use crate::dialect::Model;
 
-/// A list for people to choose from; one agent lists several hundred.
+/// The longest list of models that is kept, for people to choose from; one agent lists several
+/// hundred.
 const MAX_MODELS: usize = 2000;
 
 pub(super) fn parse(shape: ListShape, output: &str) -> Vec<Model> {
@@ -23,7 +24,7 @@ pub(super) fn parse(shape: ListShape, output: &str) -> Vec<Model> {
     models
 }
 
-/// `id`, or `id - Name`.
+/// A model of a line `id` or `id - Name`.
 fn line(line: &str) -> Option<Model> {
     let line = line.trim();
     let (id, name) = match line.split_once(" - ") {
@@ -35,7 +36,7 @@ fn line(line: &str) -> Option<Model> {
     is_id.then(|| Model { id: id.to_owned(), name, ..Model::default() })
 }
 
-/// Provider and model, and more that is not ours.
+/// A model of a table row: provider, model, and more columns that are not used.
 fn row(line: &str) -> Option<Model> {
     let mut columns = line.split_whitespace();
     let (provider, model) = (columns.next()?, columns.next()?);
@@ -74,8 +75,8 @@ fn codex_model(model: &Value) -> Option<Model> {
     })
 }
 
-/// What an ACP agent offers, from the answer to `session/new`: config options, or the older
-/// `models`.
+/// The models and efforts in an ACP agent's answer to `session/new`: config options, or the
+/// older `models`.
 pub(super) fn offered(answer: &Value) -> ModelsFact {
     let options: Vec<&Value> = answer["configOptions"].as_array().into_iter().flatten().collect();
     let of_category =

@@ -1,7 +1,7 @@
 //! Directories where package managers and version managers put programs.
 //!
-//! A program started from a desktop or a service often has a short `PATH`, so these are looked
-//! through after it.
+//! A program started from a desktop or a service often has a short `PATH`, so these are searched
+//! after it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::definition::Version;
 
-/// Below the home directory.
+/// Directories below the home directory.
 const HOME_DIRS: [&str; 25] = [
     ".local/bin",
     "bin",
@@ -38,7 +38,7 @@ const HOME_DIRS: [&str; 25] = [
     "miniconda3/bin",
 ];
 
-/// A variable, and what is below the directory that it names.
+/// Environment variables that name a directory, each with the subdirectory of programs.
 const NAMED_DIRS: [(&str, &str); 21] = [
     ("NPM_CONFIG_PREFIX", "bin"),
     ("npm_config_prefix", "bin"),
@@ -74,8 +74,8 @@ const SYSTEM_DIRS: [&str; 8] = [
     "/snap/bin",
 ];
 
-/// Where each Node version of a version manager has its programs: a variable, a directory
-/// below home in its absence, below that the versions, below each of them the programs.
+/// Version managers of Node: the variable of the root, the root below home without it, below the
+/// root the directory of versions, below each version the directory of programs.
 const NODE_VERSIONS: [(&str, &str, &str, &str); 5] = [
     ("NVM_DIR", ".nvm", "versions/node", "bin"),
     ("FNM_DIR", ".local/share/fnm", "node-versions", "installation/bin"),
@@ -84,10 +84,10 @@ const NODE_VERSIONS: [(&str, &str, &str, &str); 5] = [
     ("MISE_DATA_DIR", ".local/share/mise", "installs/node", "bin"),
 ];
 
-/// Somebody who has more versions of Node has forgotten most of them.
+/// How many versions of Node are looked at, for each version manager.
 const MAX_VERSIONS: usize = 50;
 
-/// All of them that exist, in the order in which they are looked through.
+/// All these directories that exist, in the order in which they are searched.
 pub fn well_known(
     home: Option<&Path>,
     variable: impl Fn(&str) -> Option<OsString>,

@@ -1,6 +1,6 @@
-//! Running a CLI to learn something about it.
+//! Probes: short runs of a CLI to learn something about it.
 //!
-//! In: a program and arguments. Out: what it printed, or why not. A probe gets no input, works
+//! In: a program and arguments. Out: its output, or why there is none. A probe gets no input, works
 //! in a directory of its own that is removed afterwards, may print up to a limit, and is
 //! ended with everything it started when it is done or time is up.
 
@@ -16,14 +16,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::scratch::Scratch;
 use wire::text::last_screen;
 
-/// No version, help or list of models is longer; a probe that prints more is ended.
+/// The longest output. No version, help or list of models is longer; a probe that prints more is
+/// ended.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// What a program printed last is still in the pipe when it has exited.
+/// How long to read on after the exit: the last output is still in the pipe then.
 const DRAIN_WAIT: Duration = Duration::from_millis(200);
-/// From SIGKILL until the tree is gone; whatever takes longer is its keeper's business.
+/// How long to wait after SIGKILL until the tree is gone; the keeper waits longer.
 const END_WAIT: Duration = Duration::from_millis(500);
 
-/// One start of a program.
+/// One probe: a program, its arguments and its time limit.
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
     pub launch: &'a Launch,
@@ -47,7 +48,7 @@ pub(super) enum Outcome {
 #[derive(Debug)]
 pub(super) struct Ran {
     pub code: Option<i32>,
-    /// For people.
+    /// The exit status, for people.
     pub exit: String,
     pub stdout: String,
     pub stderr: String,
@@ -133,7 +134,7 @@ async fn listen(stdout: &mut WorkerStdout, handle: &WorkerHandle) -> (Vec<u8>, b
     (bytes, exit)
 }
 
-/// Until the end or the limit. Cancel-safe: what was read is in `bytes`.
+/// Reads until the end or the size limit. Cancel-safe: what was read is in `bytes`.
 async fn fill(stdout: &mut WorkerStdout, bytes: &mut Vec<u8>) {
     while bytes.len() < MAX_OUTPUT_BYTES {
         match stdout.read_buf(bytes).await {

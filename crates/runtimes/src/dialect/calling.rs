@@ -1,8 +1,8 @@
-//! Tool calls: which are open, and what those have printed.
+//! The tool calls of a CLI: their states, and the output of the open ones.
 //!
-//! In: what a CLI says of its tools; of those that tell a start, some output and an end, only
-//! that. Out: updates with kind, title, files and changes, such that each call starts once and
-//! ends once. A change stays in the content when output is added to it.
+//! In: starts, output and ends of calls as a CLI reports them. Out: updates with kind, title,
+//! files and diffs, such that each call starts once and ends once. A diff stays in the content
+//! when output is added to it.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,21 @@ use super::Said;
 use crate::tools;
 use crate::update::{Block, Call, Content, Kind, Status, Update};
 
-/// Live output is a window on the end of it: every update repeats what it shows.
+/// How much of a call's live output is shown: its end, since every update repeats all of it.
 pub(super) const MAX_LIVE_BYTES: usize = 64 << 10;
 
-/// Which tool calls are open. What a CLI says of them may come in any order, doubled or cut
-/// short.
+/// The states of tool calls. A CLI's reports of them may come in any order, doubled or cut short.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// By id, and whether it has ended.
+    /// Whether each call has ended, by id.
     seen: HashMap<String, bool>,
     /// Ids of calls in the order they came, so that what is left open ends in that order.
     order: Vec<String>,
 }
 
 impl Calls {
-    /// What is known about a call: its start if it is new, else a change of it. Nothing is
-    /// said about a call that has ended.
+    /// Emits a call: its start if it is new, else a change of it. Nothing is emitted for a call
+    /// that has ended.
     pub(super) fn say(&mut self, mut call: Call, out: &mut Vec<Said>) {
         let is_final = call.status.is_some_and(Status::is_final);
         let update = match self.seen.get(&call.id) {
@@ -66,11 +65,11 @@ impl Calls {
     }
 }
 
-/// Calls that are told by a name and an input, with what they print while they run.
+/// Calls that a CLI reports by name and input, with their output while they run.
 #[derive(Debug, Default)]
 pub(super) struct Calling {
     calls: Calls,
-    /// In the order they came.
+    /// Running calls in the order they came.
     open: Vec<Open>,
 }
 
@@ -81,7 +80,7 @@ struct Open {
     output: String,
 }
 
-/// How a call ended.
+/// The result of a tool call.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) text: String,
@@ -113,7 +112,7 @@ impl Calling {
         }
     }
 
-    /// What a CLI itself says of a call.
+    /// Emits a call that the dialect has put together itself.
     pub(super) fn say(&mut self, call: Call, out: &mut Vec<Said>) {
         self.calls.say(call, out);
     }
@@ -122,7 +121,7 @@ impl Calling {
         self.calls.is_known(id)
     }
 
-    /// All that an open call has printed so far.
+    /// All output of an open call so far.
     pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Vec<Said>) {
         let Some(open) = self.open.iter_mut().find(|open| open.id == id) else { return };
         let text = end_of(text, MAX_LIVE_BYTES);
@@ -147,7 +146,7 @@ impl Calling {
         self.calls.say(call, out);
     }
 
-    /// Ends what is still open as failed. What a call has printed stays, with `why` after it.
+    /// Ends the open calls as failed. Their output stays, with `why` after it.
     pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
         for open in std::mem::take(&mut self.open) {
             let mut text = open.output;
@@ -176,7 +175,7 @@ fn contents(changes: &[Content], text: &str, images: &[Block]) -> Vec<Content> {
     contents
 }
 
-/// Forgets all of a text but its last bytes.
+/// Truncates a text to its last bytes.
 pub(super) fn keep_end(text: &mut String, max_bytes: usize) {
     let n_forgotten = text.len() - end_of(text, max_bytes).len();
     text.drain(..n_forgotten);

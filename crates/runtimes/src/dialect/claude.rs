@@ -1,12 +1,12 @@
 //! Claude Code's `stream-json`, and the CLIs that took it over: Qwen Code, Amp,
 //! `CodeBuddy`.
 //!
-//! In: one JSON object a line, with or without partial messages. Out: ACP. A process that was
-//! opened is spoken to over stdin (prompts, permissions, interrupts) and lives as long as its
-//! session; one that only prints is understood just as well.
+//! In: one JSON object a line, with or without partial messages. Out: ACP. A process whose
+//! conversation we open gets prompts, permissions and interrupts over stdin and lives as long as
+//! its session; one that only prints is understood just as well.
 //!
 //! Always true: a turn ends once, at its `result` or with the process; text of sub-agents
-//! never mixes with the answer: it is live content of the call that started them, their tool
+//! never mixes with the answer: it is live content of the call that started them, and their tool
 //! calls are calls of their own with `_meta.switchyard.parentToolCallId`.
 
 mod asks;
@@ -37,7 +37,7 @@ use crate::update::Severity;
 #[derive(Debug, Default)]
 pub(super) struct Claude {
     turn: Turn,
-    /// Prompts come from us, so what comes without one is not a turn.
+    /// Whether prompts come from us; then output without one is not a turn.
     is_driven: bool,
     has_had_turn: bool,
     is_lost: bool,
@@ -51,20 +51,20 @@ pub(super) struct Claude {
     compactions: Compactions,
 }
 
-/// What the turn that runs, or the last one, has come to.
+/// The state of the turn that runs, or of the last one.
 #[derive(Debug, Default)]
 struct Turn {
     is_running: bool,
     is_interrupted: bool,
     /// An error that the CLI put into a message instead of an answer.
     trouble: Option<Fault>,
-    /// The last that the model said about why it stopped.
+    /// The model's last `stop_reason`.
     stop_reason: Option<String>,
-    /// A `result` that was cut off, as the CLI's exit was quicker than its pipe.
+    /// The end in a `result` line that was cut off, because the CLI exited before it was written.
     cut: Option<Verdict>,
 }
 
-/// Whose `stream-json` it is, where that matters.
+/// The CLI whose `stream-json` it is, where that matters.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Flavour {
     #[default]
@@ -148,7 +148,7 @@ impl Dialect for Claude {
         if died.category == Category::SessionLost && self.session.is_none() {
             self.lose(&died, out);
         }
-        // A process that only prints is a turn, even if it said nothing of one.
+        // A process that only prints is a turn, even if it printed none.
         if !self.has_had_turn && !self.control.is_open() {
             self.begin();
         }
@@ -160,7 +160,7 @@ impl Dialect for Claude {
             _ if exit.is_wanted => Verdict::stopped(StopReason::Cancelled),
             (Some(cut), _) => cut,
             (None, Some(trouble)) => Verdict::failed(trouble),
-            // The `result` is lost, but what it would have said is known.
+            // The `result` is lost, but its stop reason is known.
             (None, None) if has_answered => {
                 Verdict::stopped(ending::stop_reason(self.turn.stop_reason.as_deref()))
             }
@@ -183,7 +183,7 @@ impl Claude {
             "control_cancel_request" => self.asks.cancel(value, out),
             "rate_limit_event" => system::rate_limit(value, out),
             "auth_status" => system::auth_status(value, out),
-            // Signs of life, hints and duplicates.
+            // Heartbeats, hints and duplicates.
             "keep_alive" | "tool_progress" | "tool_use_summary" | "prompt_suggestion"
             | "active_goal" => true,
             _ => false,
@@ -200,7 +200,7 @@ impl Claude {
         self.ledger.begin();
     }
 
-    /// A line that only a turn can have, in the output of a process that we did not prompt.
+    /// Begins a turn at a line that only a turn has, if the process got no prompt from us.
     fn notice_turn(&mut self) {
         if !self.turn.is_running && !self.is_driven {
             self.begin();
@@ -224,7 +224,7 @@ impl Claude {
             // Qwen's sign that it asks the model again, or that the answer goes on.
             "retry" => {
                 let data = &value["data"];
-                // It is said once when it waits and once when it asks.
+                // The CLI prints it once when it waits and once when it asks.
                 let is_said = self.stream.is_again() && data["attempt"].is_null();
                 if data["preserveText"] != true {
                     self.stream.abandon(None, &mut self.toolbox, out);
@@ -243,7 +243,7 @@ impl Claude {
             }
             "task_notification" => {
                 let call = value["tool_use_id"].as_str().unwrap_or_default();
-                // What is told of a call that is open comes with its result.
+                // For an open call the same comes with its result.
                 if !self.toolbox.is_open(call) {
                     system::task_notification(value, out);
                 }
@@ -261,7 +261,7 @@ impl Claude {
             self.toolbox.progress(event, out);
             return true;
         }
-        // What a sub-agent streams comes again whole.
+        // Text that a sub-agent streams comes again whole.
         if parent_of(value).is_some() {
             return true;
         }
@@ -319,7 +319,7 @@ impl Claude {
             if has_results {
                 self.stream.tools_answered();
             }
-            // Older versions say it in no other way.
+            // The only sign of an interrupt in older versions.
             let says = |text: &Value| {
                 text.as_str().is_some_and(|text| text.starts_with("[Request interrupted by user"))
             };
@@ -352,7 +352,7 @@ impl Claude {
         if self.turn.is_running && !(is_foreign && self.is_driven) {
             self.finish(verdict, value, out);
         } else if !self.turn.is_running {
-            // The end of something that nobody asked for.
+            // The end of a run without a prompt of ours.
             self.toolbox.close("the CLI did not say how this ended", out);
         }
         true
@@ -375,7 +375,7 @@ impl Claude {
         true
     }
 
-    /// The CLI did not take our greeting: there will be no conversation.
+    /// The CLI refused `initialize`: there will be no conversation.
     fn refused(&mut self, failure: Fault, out: &mut Vec<Said>) {
         self.lose(&failure, out);
         self.fail(failure, out);

@@ -1,7 +1,7 @@
-//! What Codex's two dialects have in common: its items, its errors, its counts.
+//! Parsers that Codex's two dialects share: items, errors, token counts.
 //!
-//! `codex exec` and `codex app-server` tell of the same things, the one in `snake_case`, the
-//! other in `camelCase`; whoever reads them here need not know which of the two spoke.
+//! `codex exec` and `codex app-server` print the same data, the one in `snake_case`, the other in
+//! `camelCase`; these parsers take both.
 
 pub(super) mod items;
 mod patch;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::Usage;
 use crate::tools;
 
-/// Counts as Codex gives them: cached tokens are part of the input, reasoning of the output.
+/// Token usage from Codex's counts: cached tokens are part of the input, reasoning of the output.
 pub(super) fn usage_of(counts: &Value) -> Option<Usage> {
     let number = |snake: &str, camel: &str| either(counts, snake, camel).as_u64();
     let input = number("input_tokens", "inputTokens")?;

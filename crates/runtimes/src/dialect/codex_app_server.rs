@@ -1,11 +1,11 @@
 //! `codex app-server`: one process for a whole session, JSON-RPC without its version.
 //!
 //! In: answers, requests and notifications of the server. Out: updates, questions, and the
-//! requests of our side. Both sides number their requests, so that a line is read by what it
-//! has: a method and an id is a request, a method alone a notification, an id an answer.
+//! requests of our side. Both sides number their requests, so a line is recognised by its
+//! members: a method and an id is a request, a method alone a notification, an id an answer.
 //!
-//! Always true: every request of the server is answered; what other threads (sub-agents) say
-//! stays out of the answer.
+//! Always true: every request of the server is answered; messages of other threads (sub-agents)
+//! stay out of the answer.
 
 mod asks;
 mod opening;
@@ -29,18 +29,18 @@ use opening::Settings;
 use streams::Streams;
 use turn::Turn;
 
-/// "Method not found": Codex goes on without what it asked for.
+/// JSON-RPC's "method not found"; Codex goes on without the answer.
 const NOT_SUPPORTED: i64 = -32601;
 
 #[derive(Debug, Default)]
 pub(super) struct CodexAppServer {
     n_requests: u64,
-    /// What we asked and have no answer to.
+    /// Our requests without an answer, by id.
     pending: HashMap<u64, Request>,
     is_initialized: bool,
-    /// What the thread is to be opened with, until it is.
+    /// The options for the thread, until it is open.
     opening: Option<Opening>,
-    /// Why it could not be opened.
+    /// The reason why the thread could not be opened.
     refusal: Option<Fault>,
     thread: Option<String>,
     model: Option<String>,
@@ -49,16 +49,16 @@ pub(super) struct CodexAppServer {
     /// A prompt that came before the thread was open.
     waiting: Option<Prompt>,
     turn: Option<Turn>,
-    /// The id of the turn before, whose late words are not those of the next.
+    /// The id of the turn before, to recognise late notifications of it.
     last_turn: Option<String>,
     streams: Streams,
     asks: Asks,
-    /// Tokens of the whole thread, as last told.
+    /// Tokens of the whole thread, as last reported.
     total: Option<Usage>,
     last_notice: String,
 }
 
-/// What an answer is to.
+/// A request of ours, by which its answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     Initialize,
@@ -159,7 +159,7 @@ impl Dialect for CodexAppServer {
 }
 
 impl CodexAppServer {
-    /// Asks the server for something.
+    /// Sends a request to the server.
     fn request(&mut self, what: Request, method: &str, params: Value, out: &mut Vec<Said>) {
         self.n_requests += 1;
         self.pending.insert(self.n_requests, what);
@@ -182,7 +182,7 @@ impl CodexAppServer {
         true
     }
 
-    /// What we asked under this id, once.
+    /// Takes our request with this id.
     fn asked(&mut self, id: &Value) -> Option<Request> {
         id.as_u64().and_then(|id| self.pending.remove(&id))
     }
@@ -196,7 +196,7 @@ impl CodexAppServer {
             (Request::Start, Err(failure)) => self.refuse(failure, out),
             (Request::Resume, Err(failure)) => self.refuse(opening::lost(failure), out),
             (Request::Models { page }, Ok(result)) => self.listed(result, page, out),
-            // They are a convenience: without them the user names a model.
+            // The list is a convenience: without it the user names a model.
             (Request::Models { .. }, Err(_)) => {}
             (Request::Turn, Ok(result)) => self.turn_accepted(&result["turn"]["id"], out),
             (Request::Turn, Err(failure)) => self.end_turn(Ending::Failed(failure), out),
@@ -205,13 +205,13 @@ impl CodexAppServer {
         }
     }
 
-    /// An answer to a request that somebody else wrote, in a recording.
+    /// Reads an answer to a request that is not ours, in a recording.
     fn overheard(&mut self, result: &Value, out: &mut Vec<Said>) -> bool {
         if let Some(thread) = result["thread"]["id"].as_str() {
             self.learn_thread(thread, out);
             return true;
         }
-        // A turn is told of again when it starts; handshake and models are nothing of it.
+        // A turn has a notification of its own; handshake and models are not shown.
         [&result["turn"]["id"], &result["userAgent"], &result["data"][0]["model"]]
             .iter()
             .any(|told| told.is_string())
@@ -233,7 +233,7 @@ impl CodexAppServer {
             return true;
         }
         if method == "thread/started" {
-            // A thread without a parent is the one that was asked for.
+            // A thread without a parent is ours, not a sub-agent's.
             if params["thread"]["parentThreadId"].is_null() && self.thread.is_none() {
                 self.learn_thread(params["thread"]["id"].as_str().unwrap_or_default(), out);
             }
@@ -252,7 +252,7 @@ impl CodexAppServer {
             || says_nothing(method)
     }
 
-    /// Of the thread as a whole, or of the server.
+    /// Handles notifications about the thread as a whole, or about the server.
     fn about_thread(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
         let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
         match method {
@@ -290,7 +290,7 @@ impl CodexAppServer {
         learn_session(&mut self.thread, id, out);
     }
 
-    /// Without a network the same is said for ever.
+    /// Emits a notice, not twice in a row: without a network Codex repeats the same for ever.
     fn notice(
         &mut self,
         severity: Severity,
@@ -306,8 +306,8 @@ impl CodexAppServer {
     }
 }
 
-/// Notifications that are understood and carry nothing for a client: what is told better
-/// elsewhere, and what is about other uses of the server.
+/// Whether a notification is known and ignored: others have the same, or it is about other uses
+/// of the server.
 fn says_nothing(method: &str) -> bool {
     const GROUPS: [&str; 15] = [
         "account/",

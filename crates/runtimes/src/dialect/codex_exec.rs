@@ -2,8 +2,8 @@
 //!
 //! In: JSON lines. Out: updates and one end.
 //!
-//! Codex counts tokens over the whole thread, also over earlier processes. What a resumed
-//! thread had used before is not told, so that the use of its turn is unknown and not said.
+//! Codex counts tokens over the whole thread, also over earlier processes. The count before a
+//! resume is not reported, so the usage of a resumed thread's turn is unknown and left out.
 
 use serde_json::Value;
 use wire::Fault;
@@ -28,9 +28,9 @@ pub(super) struct CodexExec {
     /// Codex numbers its items anew in every process; within a session their ids must differ.
     prefix: String,
     is_resumed: bool,
-    /// The last error that was no retry: what the turn failed of if nothing else is said.
+    /// The last error that was no retry: the reason of a failed turn if no other is reported.
     error: Option<String>,
-    /// It is trying again after this.
+    /// The message of the retry that runs.
     retry: Option<String>,
     last_notice: String,
 }
@@ -136,7 +136,7 @@ impl CodexExec {
         }
     }
 
-    /// A call that is told after the turn's end could not end with it.
+    /// Emits a call. One that begins after the turn's end is ended at once: nothing else would.
     fn call(&mut self, mut call: Call, out: &mut Vec<Said>) {
         if self.turn.has_ended() && !self.turn.calls.is_known(&call.id) {
             call.status = call.status.filter(|status| status.is_final()).or(Some(Status::Failed));
@@ -144,7 +144,7 @@ impl CodexExec {
         self.turn.calls.say(call, out);
     }
 
-    /// Retries are notices; what is said last may be the failure.
+    /// Retries become notices; another error may be the turn's failure.
     fn error(&mut self, message: &str, out: &mut Vec<Said>) -> bool {
         if message.starts_with("Reconnecting") {
             self.retry = Some(message.to_owned());
@@ -157,7 +157,7 @@ impl CodexExec {
         true
     }
 
-    /// Without a network the same is said for ever.
+    /// Emits a notice, not twice in a row: without a network Codex repeats the same for ever.
     fn notice(&mut self, severity: Severity, title: String, out: &mut Vec<Said>) {
         if self.last_notice != title {
             self.last_notice.clone_from(&title);
@@ -165,7 +165,7 @@ impl CodexExec {
         }
     }
 
-    /// Tools that Codex refused to run are told on stderr alone.
+    /// Emits notices for tools that Codex refused to run, which are on stderr alone.
     fn refusals(&mut self, stderr: &str, out: &mut Vec<Said>) {
         const SIGN: &str = "tools::router: error=";
         for line in last_screen(stderr).lines() {

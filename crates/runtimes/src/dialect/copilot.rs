@@ -5,8 +5,8 @@
 //! request that failed is announced with `assistant.turn_retry`, and its text comes again
 //! under another message id. `result` ends the turn; an error is in `session.error` before it.
 //!
-//! Events of sub-agents carry the call that started them: their tools are told, their words
-//! are not, since those are not the answer.
+//! Events of sub-agents carry the call that started them: their tool calls are shown, their
+//! messages are not, since those are not the answer.
 
 use serde_json::Value;
 use wire::{Category, Fault};
@@ -25,7 +25,7 @@ pub(super) struct Copilot {
     failure: Option<Fault>,
     is_aborted: bool,
     usage: Option<Usage>,
-    /// What was last said of the context: used and size.
+    /// The last context usage that was emitted: used and size.
     context: Option<(u64, u64)>,
     intent: Option<String>,
     plans: std::collections::HashSet<String>,
@@ -108,7 +108,7 @@ impl Dialect for Copilot {
     }
 }
 
-/// Known events that say what another one says better, or nothing to a reader.
+/// Whether an event is known and ignored: another one has the same, or it is of no use to users.
 fn carries_nothing(kind: &str) -> bool {
     matches!(
         kind,
@@ -272,14 +272,14 @@ impl Copilot {
     }
 }
 
-/// Todos, which Copilot writes as a list in Markdown.
+/// The plan in a todo list, which Copilot writes in Markdown.
 fn plan_of(todos: &Value) -> Option<Vec<PlanEntry>> {
     let Some(text) = todos.as_str() else { return tools::plan_of(todos) };
     let entries: Vec<PlanEntry> = text.lines().filter_map(plan_entry).collect();
     (!entries.is_empty()).then_some(entries)
 }
 
-/// `- [x] done`, `- [ ] to do`, `- [-] being done`.
+/// The entry in a line such as `- [x] done`, `- [ ] to do`, `- [-] being done`.
 fn plan_entry(line: &str) -> Option<PlanEntry> {
     let line = line.trim().trim_start_matches(['-', '*']).trim_start();
     let (mark, content) = line.strip_prefix('[')?.split_once(']')?;
@@ -293,7 +293,7 @@ fn plan_entry(line: &str) -> Option<PlanEntry> {
 }
 
 fn inform(kind: &str, data: &Value, out: &mut Vec<Said>) {
-    // Retries have their own event, and files that change are told by the tools.
+    // Retries have their own event, and changed files are in the tool calls.
     let what = data["infoType"].as_str().unwrap_or_default();
     if what == "model_retry" || what.starts_with("file_") {
         return;

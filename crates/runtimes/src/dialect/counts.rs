@@ -1,4 +1,4 @@
-//! Token counts. What a CLI prints may be any number, so sums stop at the largest.
+//! Arithmetic of token counts. A CLI may print any number, so sums saturate.
 
 use super::Usage;
 
@@ -7,7 +7,7 @@ pub(super) fn sum(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
 }
 
-/// Adds to a count that is told only if there is one.
+/// Adds to a count that stays absent while it is 0.
 pub(super) fn add(sum: &mut Option<u64>, count: u64) {
     if count > 0 {
         *sum = Some(sum.unwrap_or_default().saturating_add(count));
@@ -19,7 +19,7 @@ impl Usage {
         self.each(other, u64::saturating_add)
     }
 
-    /// What was used since `before` was counted.
+    /// The tokens used since `before` was counted.
     pub(super) fn minus(&self, before: &Self) -> Self {
         self.each(before, u64::saturating_sub)
     }
@@ -39,7 +39,7 @@ impl Usage {
         }
     }
 
-    /// Adds what one more request to the model took.
+    /// Adds the tokens of one more request to the model.
     pub(super) fn add(&mut self, more: &Usage) {
         self.total_tokens = self.total_tokens.saturating_add(more.total_tokens);
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);

@@ -4,7 +4,7 @@
 //! Out: ACP. Errors before the answer are told on stderr alone.
 //!
 //! Text comes as deltas, then whole: at each tool call, and at the end of the turn. How much
-//! of it comes again differs between versions, so a whole text is compared with what was said.
+//! of it comes again differs between versions, so a whole text is compared with the text so far.
 
 mod output;
 
@@ -19,9 +19,9 @@ use crate::update::{Call, Severity, Status, Update};
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     turn: OneTurn,
-    /// All text of this turn.
+    /// The text of this turn so far.
     said: String,
-    /// Where in `said` begins what came as deltas and has not come whole yet.
+    /// The offset in `said` of the text that came as deltas and has not come whole yet.
     part: usize,
     has_deltas: bool,
     trouble: Option<String>,
@@ -53,7 +53,7 @@ impl Dialect for Cursor {
                 out.push(Said::Update(Update::notice(Severity::Warning, title)));
                 true
             }
-            // The prompt, said back.
+            // An echo of the prompt.
             "user" => true,
             _ => false,
         };
@@ -98,7 +98,7 @@ impl Cursor {
         }
     }
 
-    /// What a text that comes whole adds to what was said.
+    /// The part of a whole text that was not emitted yet.
     fn new_in<'t>(&self, text: &'t str) -> &'t str {
         let part = self.said.get(self.part..).unwrap_or_default();
         // The part that was streamed, with what the deltas lacked.
@@ -168,7 +168,7 @@ impl Cursor {
             || value["subtype"].as_str().is_some_and(|subtype| subtype != "success");
         let ending = match (is_error, self.trouble.take()) {
             (false, None) => {
-                // All text of the turn: what of it did not come before, comes now.
+                // All text of the turn: the part that did not come before is emitted now.
                 let text = value["result"].as_str().unwrap_or_default();
                 let rest = text.strip_prefix(self.said.as_str()).unwrap_or_default().to_owned();
                 self.say(&rest, out);

@@ -2,8 +2,8 @@
 //!
 //! One process, one turn: `init`, `message` (the answer in pieces, no thoughts), `tool_use`,
 //! `tool_result`, `error`, and a `result` that ends it. Text that is printed again after a
-//! dropped stream is told once; see [`replay`]. A shell command that fails is reported as a
-//! success by the CLI, and nothing else tells of its exit code.
+//! dropped stream is emitted once; see [`replay`]. A shell command that fails is reported as a
+//! success by the CLI, and its exit code is nowhere else.
 
 mod replay;
 
@@ -23,19 +23,19 @@ const TRUST_REMEDY: &str =
     "trust this folder in Gemini CLI, or set GEMINI_CLI_TRUST_WORKSPACE=true";
 const AUTH_REMEDY: &str = "run `gemini` once and log in, or set GEMINI_API_KEY";
 
-/// What it says on every run.
+/// Beginnings of stderr lines that it prints on every run.
 const CHATTER: [&str; 4] = ["Warning: ", "YOLO mode ", "Ripgrep is not ", "[STARTUP] "];
 
 #[derive(Debug, Default)]
 pub(super) struct Gemini {
     turn: OneTurn,
     answer: Answer,
-    /// Calls that were told as a plan.
+    /// Ids of the calls that were shown as a plan.
     plans: HashSet<String>,
-    /// The last error in the stream; the result tells whether it was the end.
+    /// The last error in the stream; the result shows whether it ended the turn.
     error: Option<String>,
     is_out_of_turns: bool,
-    /// An error of no known kind: the exit code will tell more.
+    /// An error of no known category, until the exit code gives one.
     unclear: Option<(Fault, Option<Usage>)>,
 }
 
@@ -73,7 +73,7 @@ impl Dialect for Gemini {
 
 impl Gemini {
     fn message(&mut self, event: &Value, out: &mut Vec<Said>) {
-        // What the user said is known to whoever said it.
+        // An echo of the prompt.
         if event["role"] != "assistant" {
             return;
         }
@@ -86,8 +86,8 @@ impl Gemini {
         say(told.new, out);
     }
 
-    /// The stream of one answer is over. What was held back as a repetition was none if the
-    /// stream ended well.
+    /// The stream of one answer is over. Text that was held back as a repetition is emitted after
+    /// all if the stream ended well.
     fn settle(&mut self, is_well: bool, out: &mut Vec<Said>) {
         let withheld = self.answer.end();
         if is_well {
@@ -216,7 +216,7 @@ fn usage_of(stats: &Value) -> Option<Usage> {
     })
 }
 
-/// How the turn ended when the CLI left without a result.
+/// The end of a turn whose CLI exited without a result.
 fn ending_of(exit: &Exit, error: Option<String>) -> Ending {
     match exit.code {
         Some(53) => return Ending::Stopped(StopReason::MaxTurnRequests),
@@ -230,7 +230,7 @@ fn ending_of(exit: &Exit, error: Option<String>) -> Ending {
     Ending::Failed(clarified(failure, exit))
 }
 
-/// A failure with the category that the exit code tells.
+/// A failure with the category of the exit code.
 fn clarified(failure: Fault, exit: &Exit) -> Fault {
     // A session that is not there is bad input to Gemini CLI.
     if failure.category == Category::SessionLost {

@@ -1,4 +1,4 @@
-//! JSON as CLIs print it.
+//! A parser for JSON as CLIs print it, which is not always valid.
 //!
 //! In: a line, or the beginning of one. Out: its value, where `serde_json` alone would give
 //! none. JavaScript cuts texts between the halves of a character and writes the half as an
@@ -17,13 +17,13 @@ pub(super) fn parse(line: &str) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// The same, for where something that cannot be read is as good as nothing.
+/// Like [`parse`], with null for a line that is no JSON.
 pub(super) fn parse_or_null(line: &str) -> Value {
     parse(line).unwrap_or_default()
 }
 
-/// The value of a line of which only the beginning is there: what came whole, in the objects
-/// and lists that were begun. Null if that is nothing.
+/// The value of a line of which only the beginning is there: its complete members, in the
+/// objects and lists that were begun. Null if there are none.
 pub(super) fn parse_head(head: &str) -> Value {
     let mut open = Vec::new();
     let (mut is_text, mut is_escaped) = (false, false);
@@ -95,7 +95,7 @@ fn mended(line: &str) -> Option<String> {
     has_changed.then_some(mended)
 }
 
-/// The number in `\u1234`, which the text begins with.
+/// The UTF-16 unit of the `\u1234` at the beginning of the text.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix(r"\u")?.get(..4)?;
     // `from_str_radix` takes a sign, too.

@@ -1,10 +1,10 @@
-//! The words that runtime definitions share with the dialects.
+//! Types that runtime definitions share with the dialects: dialect names, permission modes, models.
 //!
-//! Apart from them, so that definitions can be checked while the crate is being built.
+//! In a file of their own, so that the build script can compile them and check definitions.
 
 use serde::{Deserialize, Serialize};
 
-/// The dialects that are not ACP itself.
+/// The dialects, except ACP itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DialectName {
@@ -54,7 +54,7 @@ impl DialectName {
     }
 }
 
-/// What may be done without asking, as the user of Switchyard wants it.
+/// The user's choice of what an agent may do without asking.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -90,7 +90,7 @@ pub struct Model {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many tokens it takes.
+    /// The size of its context window, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
     /// Reasoning efforts it offers; empty when the CLI did not say.

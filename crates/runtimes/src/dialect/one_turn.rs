@@ -1,7 +1,7 @@
-//! The turn of a process that lives for one turn.
+//! The turn of a CLI process that lives for one turn.
 //!
-//! Always true: it ends once, its calls end with it, and a conversation that the CLI has
-//! forgotten is said to be lost before that.
+//! Always true: the turn ends once, its tool calls end with it, and a conversation that the CLI
+//! does not find is reported as lost before that.
 
 use super::calling::Calling;
 use super::{Ending, Exit, Said, StopReason, TurnEnd, Usage, learn_session};
@@ -51,7 +51,7 @@ impl OneTurn {
 
     pub(super) fn end(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
         if self.has_ended {
-            // What began after the end has nothing else to end it.
+            // Calls that began after the turn's end are ended by nothing else.
             return self.calls.close("the turn was over", out);
         }
         self.has_ended = true;

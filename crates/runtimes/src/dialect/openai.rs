@@ -16,10 +16,10 @@ use super::{Dialect, Ending, Exit, Said, StopReason, json, stderr};
 use crate::tools;
 use crate::update::{Kind, PlanEntry, Severity, Update};
 
-/// Where prose is wrapped when stdout is no terminal.
+/// The column at which prose is wrapped when stdout is no terminal.
 const WRAPPED_AT: usize = 80;
 
-/// What is on stderr on every run.
+/// Beginnings of stderr lines that are printed on every run.
 const CHATTER: [&str; 2] = ["Reading API keys", "To resume this session: "];
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Openai {
     /// Names of the tools that were called.
     names: HashMap<String, String>,
     plans: HashSet<String>,
-    /// What was said of each entry that has an id, for those that are printed as they grow.
+    /// The text so far of each entry that has an id, for those that are printed as they grow.
     entries: HashMap<String, String>,
     has_answered: bool,
     /// Lines that are no JSON: an error, when there is one.
@@ -100,7 +100,7 @@ impl Openai {
         }
     }
 
-    /// What is new of an entry that may have been printed before.
+    /// The new part of an entry that may have been printed before.
     fn rest_of(&mut self, entry: &Value, text: String) -> String {
         let Some(id) = entry["id"].as_str() else { return text };
         let told = self.entries.entry(id.to_owned()).or_default();

@@ -53,7 +53,7 @@ impl Dialect for Opencode {
             Some("step_finish") if head["part"]["reason"].is_string() => {
                 self.steps.finish(&head["part"]);
             }
-            // Told at the end, unless a later step ended well.
+            // Reported at the end, unless a later step ended well.
             Some("text" | "step_finish") | None => self.failure = Some(failure),
             Some(_) => {}
         }
@@ -117,7 +117,7 @@ fn failure_of(error: &Value) -> Fault {
         "ProviderModelNotFoundError" => Category::ModelUnavailable,
         _ => Category::classify(status, message),
     };
-    // The CLI's own server failed, not the provider's; an unknown model is told like this.
+    // The CLI's own server failed, not the provider's; an unknown model is reported like this.
     if name == "UnknownError" && category == Category::UpstreamUnavailable {
         return Fault::new(Category::Internal, message)
             .remedy("check that the model exists: the CLI's `models` command lists them");
@@ -125,7 +125,7 @@ fn failure_of(error: &Value) -> Fault {
     Fault::new(category, message)
 }
 
-/// Requests to the model, what they said and what they cost.
+/// The requests to the model of a turn: their texts, ends and tokens.
 #[derive(Debug, Default)]
 struct Steps {
     /// The message that is being written; a step that is tried again belongs to the same one.
@@ -186,7 +186,7 @@ impl Steps {
         self.reason.as_deref()
     }
 
-    /// Whether the last step said all there was to say.
+    /// Whether the last step ended the turn.
     fn is_complete(&self) -> bool {
         self.reason().is_some_and(|reason| reason != "tool-calls")
     }
@@ -199,7 +199,7 @@ impl Steps {
 /// Tool calls, which come as parts of a message and mostly when they have ended.
 #[derive(Debug, Default)]
 struct Parts {
-    /// The id under which a part's call was told: some models number their calls anew in
+    /// The id under which a part's call was emitted: some models number their calls anew in
     /// every step, so a call's own id may have been used.
     ids: HashMap<String, String>,
 }
@@ -246,7 +246,7 @@ impl Parts {
     }
 }
 
-/// The input, with the path made absolute where the CLI tells it.
+/// The input, with the absolute path if the state has it.
 fn input_of(state: &Value) -> Value {
     let mut input = state["input"].clone();
     let path = state["metadata"]["filepath"].as_str();

@@ -27,7 +27,7 @@ pub(super) struct Pi {
     handshake: Handshake,
     turn: Turn,
     speech: Speech,
-    /// The message that begins next is one that began before.
+    /// The next message is another attempt at the last one.
     is_again: bool,
     calls: Calling,
     dialogs: Dialogs,
@@ -35,7 +35,7 @@ pub(super) struct Pi {
     n_compactions: u32,
 }
 
-/// Numbers the commands.
+/// Sends commands, each with a number as id.
 #[derive(Debug, Default)]
 struct Commands {
     n_sent: u64,
@@ -121,7 +121,7 @@ impl Dialect for Pi {
                 let error = event["error"].as_str().unwrap_or("an extension failed");
                 out.push(Said::Update(Update::notice(Severity::Warning, error)));
             }
-            // Told better by other events, or of no use to a reader.
+            // Other events have the same, or it is of no use to users.
             "turn_start"
             | "turn_end"
             | "queue_update"
@@ -135,7 +135,7 @@ impl Dialect for Pi {
 
     fn skipped(&mut self, head: &Value, failure: Fault, out: &mut Vec<Said>) {
         match head["type"].as_str() {
-            // It holds all messages of the run, and whether another run follows comes last.
+            // It has all messages of the run; whether another run follows is at its end.
             Some("agent_end") => {
                 let heard = self.turn.agent_ends_somehow();
                 self.follow(heard, out);
@@ -188,7 +188,7 @@ impl Pi {
         }
     }
 
-    /// Does what follows from what was heard.
+    /// Takes the next step of the turn.
     fn follow(&mut self, heard: turn::Heard, out: &mut Vec<Said>) {
         match heard {
             turn::Heard::Ask => {
@@ -204,7 +204,7 @@ impl Pi {
         let voice = match event["type"].as_str().unwrap_or_default() {
             "text_delta" => Voice::Message,
             "thinking_delta" => Voice::Thought,
-            // The rest is in the whole message, and calls are told when they run.
+            // The rest is in the whole message, and calls are emitted when they run.
             _ => return,
         };
         let block = event["contentIndex"].as_u64().unwrap_or_default();
@@ -279,7 +279,7 @@ impl Pi {
     fn end_turn(&mut self, out: &mut Vec<Said>) {
         match self.turn.end() {
             Some(end) => self.close(end, out),
-            // The end of something that nobody asked for.
+            // The end of a run without a prompt.
             None => self.calls.close("the CLI did not say how this ended", out),
         }
     }
@@ -309,7 +309,7 @@ fn images_of(content: &Value) -> Vec<Block> {
     images.collect()
 }
 
-/// Images are in the content already and too big to be said twice.
+/// The result without its images, which are in the content already and too big to be sent twice.
 fn without_images(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(Value::Array(parts)) = result.get_mut("content") {

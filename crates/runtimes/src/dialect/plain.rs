@@ -1,8 +1,8 @@
-//! A CLI that just prints its answer.
+//! The dialect of a CLI that just prints its answer as text.
 //!
-//! One process, one turn, from the first character to the exit. What a terminal would not
-//! show is no text: escape sequences, and lines that are overwritten after a carriage return.
-//! To know the latter, a line is held back until it ends, or is longer than progress is.
+//! One process, one turn, from the first character to the exit. Escape sequences are removed, and
+//! so are lines that are overwritten after a carriage return, as a terminal would not show them.
+//! To know the latter, a line is held back until it ends, or is longer than a progress line.
 //!
 //! Always true: the text does not depend on where the stream was cut.
 
@@ -14,20 +14,20 @@ use crate::update::{Severity, Update};
 use wire::Fault;
 use wire::text::{LineScreen, Tabs};
 
-/// Progress is shorter than a line of a wide terminal; a longer line is text and need not
-/// wait for its end.
+/// The longest progress line, in characters: about a line of a wide terminal. A longer line is
+/// text and need not wait for its end.
 const LONGEST_PROGRESS: usize = 200;
 
 #[derive(Debug)]
 pub(super) struct Plain {
     turn: OneTurn,
     screen: LineScreen,
-    /// The end of what was printed, which is the error when nothing is on stderr.
+    /// The end of the output, which holds the error when nothing is on stderr.
     last: String,
     has_printed: bool,
 }
 
-/// As much as an error message may be.
+/// The longest error message that is taken from the output.
 const MAX_LAST_BYTES: usize = 4096;
 
 impl Dialect for Plain {

@@ -1,19 +1,19 @@
-//! From bytes to a dialect: cuts stdout into lines, and feeds plain text as it comes.
+//! The reader of a CLI's stdout: cuts it into lines for the dialect; plain text goes on uncut.
 
 use wire::{Category, Fault, LineError, LineSplitter};
 
 use super::{Dialect, DialectName, Exit, Said, json};
 use crate::update::{Severity, Update};
 
-/// What is kept of a line's beginning, for when the rest is too long: enough to tell what
-/// kind of line it is, and whom it is about.
+/// How much of a line's beginning is kept, in case the line is too long: enough for its type and
+/// its ids.
 const MAX_HEAD_BYTES: usize = 4096;
 
 /// Reads one process's stdout.
 #[derive(Debug)]
 pub struct Reader {
     lines: LineSplitter,
-    /// How the present line begins.
+    /// The beginning of the present line.
     head: Vec<u8>,
     /// Plain text has no lines: it is passed on as it comes, cut between characters.
     text: Option<Vec<u8>>,
@@ -91,7 +91,7 @@ impl Reader {
     }
 }
 
-/// Everything up to a character that is not complete yet; what is no UTF-8 is replaced, in
+/// Takes everything up to a character that is not complete yet; invalid UTF-8 is replaced, in
 /// the same way wherever the bytes were cut.
 fn take_text(pending: &mut Vec<u8>) -> String {
     let mut text = String::new();

@@ -1,17 +1,17 @@
-//! Text that is told a second time.
+//! A filter for text that a CLI prints a second time.
 //!
 //! A CLI whose model stream was dropped asks again and prints the beginning of the answer
-//! again. In: the pieces as they come, and when a new attempt begins. Out: what was not
-//! told before.
+//! again. In: the pieces as they come, and when a new attempt begins. Out: the text that was not
+//! emitted before.
 //!
-//! An attempt that takes another course than the one before is told in full: what has been
-//! said cannot be taken back, and half an answer would be worse than one and a half.
+//! An attempt that differs from the one before is emitted in full: text that was emitted cannot
+//! be taken back, and half an answer would be worse than one and a half.
 
 /// The text of one message, over all attempts at it.
 #[derive(Debug, Default)]
 pub(super) struct Retold {
     told: String,
-    /// How much of `told` the present attempt has repeated; `None` when it is past it.
+    /// How many bytes of `told` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
 }
 
@@ -26,7 +26,7 @@ impl Retold {
         self.at = (!self.told.is_empty()).then_some(0);
     }
 
-    /// Whether the present attempt only repeats what was told.
+    /// Whether the present attempt so far only repeats `told`.
     pub(super) fn is_repeating(&self) -> bool {
         self.at.is_some()
     }
@@ -35,7 +35,7 @@ impl Retold {
         &self.told
     }
 
-    /// Whether `piece` could come at byte `at` of what was told.
+    /// Whether `piece` agrees with `told` from byte `at` on.
     pub(super) fn fits(&self, at: usize, piece: &str) -> bool {
         let rest = self.told.get(at..).unwrap_or_default();
         rest.starts_with(piece) || piece.starts_with(rest)
@@ -46,7 +46,7 @@ impl Retold {
         self.at.is_some_and(|at| self.fits(at, piece))
     }
 
-    /// What `piece` adds to what was told.
+    /// Takes a piece; gives the part of it that is new.
     pub(super) fn tell(&mut self, piece: &str) -> String {
         let Some(at) = self.at else {
             self.told.push_str(piece);
@@ -69,8 +69,8 @@ impl Retold {
         }
     }
 
-    /// What the present attempt has repeated so far and was therefore not told: for when it
-    /// turns out to have been no repetition.
+    /// The text of the present attempt that was left out as a repetition: for when it turns out
+    /// to have been none.
     pub(super) fn withheld(&mut self) -> String {
         let at = self.at.take().unwrap_or_default();
         self.told.get(..at).unwrap_or_default().to_owned()

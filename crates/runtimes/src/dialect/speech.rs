@@ -1,4 +1,4 @@
-//! The answer and the thoughts of a CLI that streams them, repeats them whole, and tries again.
+//! De-duplicates the texts of a CLI that streams blocks, repeats them whole, and retries requests.
 //!
 //! In: pieces of blocks, whole blocks, and when a message or another attempt at it begins. Out:
 //! each character once.
@@ -13,7 +13,7 @@ use crate::update::{Update, Voice};
 pub(super) struct Speech {
     answer: Retold,
     thought: Retold,
-    /// What the present request to the model has streamed of each block.
+    /// The text of each block that the present request to the model has streamed.
     streamed: HashMap<u64, String>,
 }
 
@@ -55,7 +55,7 @@ impl Speech {
         }
     }
 
-    /// A whole block: says what was not streamed of it.
+    /// A whole block: emits the part of it that was not streamed.
     pub(super) fn whole(
         &mut self,
         block: u64,

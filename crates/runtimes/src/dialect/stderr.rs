@@ -1,10 +1,10 @@
-//! What a process that ended had to say about it.
+//! The error of a process that ended, read from its stderr.
 
 use super::Exit;
 use wire::text::last_screen;
 use wire::{Category, Fault};
 
-/// A message is its first lines; what follows are stack traces and advice.
+/// How many lines of an error are shown; stack traces and advice follow the message.
 const MAX_LINES: usize = 3;
 
 /// Why the process ended before it had answered: the error on its stderr if there is one,
@@ -46,8 +46,8 @@ fn error_in(text: &str) -> Option<String> {
     Some(error.join("\n").trim().to_owned())
 }
 
-/// The lines that tell why: those that speak of an error, else the last ones. A backtrace
-/// behind them does not.
+/// The lines that explain the end: those that name an error, else the last ones. A backtrace
+/// after them is left out.
 fn telling_lines(stderr: &str) -> String {
     const SIGNS: [&str; 5] = ["error", "fatal", "panic", "cannot", "not found"];
     const MAX_LINES: usize = 3;
@@ -63,7 +63,7 @@ fn telling_lines(stderr: &str) -> String {
     }
 }
 
-/// A process that ended before its turn did.
+/// The failure of a turn whose process ended before it.
 pub(crate) fn died(exit: &Exit) -> Fault {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("the CLI ended before it had answered (exit code {code})"),

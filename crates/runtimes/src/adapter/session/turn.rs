@@ -1,4 +1,4 @@
-//! One turn with a CLI: begun, heard, cancelled and ended.
+//! One turn with a CLI: its start, the dialect's output in it, cancelling, and its end.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::dialect::{Answer, Ask, AskKind, Ending, Prompt, Said, StopReason, Tur
 use crate::scratch::write_private;
 use crate::update::{Severity, Update};
 
-/// From telling a CLI to stop to stopping it. With the ladder below it stays within the
-/// grace that hosts give to a cancel.
+/// From asking a CLI to interrupt its turn to stopping the process. With the ladder below it
+/// stays within the grace that hosts give to a cancel.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 /// A CLI that has answered gets this long to leave: some save their session then.
 const LINGER: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ impl Session {
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
         if let Some(why) = self.stale.take().filter(|_| self.process.is_some()) {
-            // Nobody has seen one that was not used yet.
+            // A process without a prompt so far is replaced without a notice.
             if self.process.as_ref().is_some_and(|process| process.is_used) {
                 let title =
                     format!("{why}: the CLI is started again and goes on with the conversation");
@@ -83,7 +83,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the next process, or the one that runs, knows what was said so far.
+    /// Whether the next process, or the one that runs, knows the conversation so far.
     fn can_go_on(&self) -> bool {
         match self.runtime.form.resume.style {
             ResumeStyle::None => {
@@ -127,7 +127,7 @@ impl Session {
         self.start_process(Input::None, None, Some(&path)).await
     }
 
-    /// Takes in what the CLI said.
+    /// Handles the output of one read, and the end of the process.
     pub(super) async fn hear(&mut self, said: Vec<Said>, is_over: bool) {
         self.unheard.extend(said);
         self.hear_all().await;
@@ -135,8 +135,8 @@ impl Session {
             self.process = None;
             self.stop_at = None;
             if let Some(turn) = &self.turn {
-                // No dialect lets its process go without ending the turn; a turn must not
-                // hang if one does.
+                // Every dialect ends its turn when its process ends; a turn must not hang if one
+                // does not.
                 let ending = match turn.is_cancelling {
                     true => Ending::Stopped(StopReason::Cancelled),
                     false => Ending::Failed(Fault::new(
@@ -149,7 +149,7 @@ impl Session {
         }
     }
 
-    /// Takes in what waits, and what comes of it.
+    /// Handles the queued outputs of the dialect, and those that follow from them.
     pub(super) async fn hear_all(&mut self) {
         while let Some(said) = self.unheard.pop_front() {
             self.hear_one(said).await;
@@ -159,7 +159,7 @@ impl Session {
     async fn hear_one(&mut self, said: Said) {
         let is_lost = self.turn.as_ref().is_some_and(|turn| turn.lost.is_some());
         match said {
-            // Words of another conversation, which will be told what this one was about.
+            // From a new, empty conversation; the host will send it the history of this one.
             Said::Update(_) | Said::Session(_) | Said::Ask(_) if is_lost => {}
             Said::Update(update) => self.update(&update).await,
             Said::Session(id) => self.learn_id(id).await,
@@ -211,12 +211,12 @@ impl Session {
             _ => true,
         };
         let params = Json::of(&json!({ "sessionId": self.id, "update": update }));
-        // A host that would not know it still logs it.
+        // A host that does not know this update still logs it under our own method.
         let method = if is_taken { "session/update" } else { "_switchyard/update" };
         let _ = self.connection.notify_in_turn(method, &params).await;
     }
 
-    /// The CLI's own id: what a later process resumes by.
+    /// Keeps the CLI's own id of the conversation, by which a later process resumes.
     async fn learn_id(&mut self, id: String) {
         if let Some(wanted) = self.unconfirmed.take()
             && wanted != id
@@ -298,7 +298,7 @@ impl Session {
         self.stop_at = Some(Instant::now() + grace);
     }
 
-    /// It had its time.
+    /// Stops the process, since `stop_at` has passed.
     pub(super) fn force_stop(&mut self) {
         self.stop_at = None;
         if let Some(process) = &mut self.process {
@@ -323,7 +323,7 @@ impl Session {
             ask.abort();
         }
         let ending = match (turn.is_cancelling, turn.lost, end.ending) {
-            // What the user wanted, whatever the CLI calls it.
+            // The user cancelled it, whatever the CLI reports.
             (true, ..) => Ending::Stopped(StopReason::Cancelled),
             (false, Some(lost), _) => {
                 if lost.category == Category::SessionLost {
@@ -344,7 +344,7 @@ impl Session {
                 Ok(Json::of(&result))
             }
             Ending::Failed(failure) => {
-                // What it was about to say could end the next turn.
+                // Late output of this process could end the next turn.
                 if failure.category == Category::Protocol {
                     self.stale = Some("protocol_error".to_owned());
                 }

@@ -1,4 +1,4 @@
-//! What one form of a definition must be like.
+//! Checks of one form of a runtime definition.
 
 use std::collections::BTreeMap;
 
@@ -163,7 +163,7 @@ fn permissions(form: &Form) -> Checked {
     permissions.note.iter().try_for_each(|note| text("permissions.note", note))
 }
 
-/// Whether we and the CLI talk with each other while it runs.
+/// Whether Switchyard and the CLI exchange messages while the CLI runs.
 fn speaks(form: &Form) -> bool {
     matches!(form.prompt, PromptBy::Acp | PromptBy::Dialect)
 }

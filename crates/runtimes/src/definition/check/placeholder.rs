@@ -1,8 +1,8 @@
-//! `{name}` in arguments: which there are, and where.
+//! Checks of the `{name}` placeholders in arguments.
 
 use super::{Checked, problem};
 
-/// Only `allowed` placeholders are used, and nothing that merely looks like one.
+/// Checks that only `allowed` placeholders are used, and nothing that merely looks like one.
 pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> Checked {
     for name in words.iter().flat_map(|word| names(word)) {
         if !allowed.contains(&name) {
@@ -16,13 +16,13 @@ pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> Checked {
     Ok(())
 }
 
-/// `name` is used exactly once, and no other.
+/// Checks that `name` is used exactly once, and no other placeholder.
 pub(super) fn alone(field: &str, words: &[String], name: &str) -> Checked {
     only(field, words, &[name])?;
     once(field, words, name)
 }
 
-/// `name` is used exactly once.
+/// Checks that `name` is used exactly once; others are allowed.
 pub(super) fn once(field: &str, words: &[String], name: &str) -> Checked {
     match words.iter().flat_map(|word| names(word)).filter(|one| *one == name).count() {
         1 => Ok(()),
@@ -30,7 +30,8 @@ pub(super) fn once(field: &str, words: &[String], name: &str) -> Checked {
     }
 }
 
-/// Everything of the form `{lower_case}`. JSON values have quotes or spaces and are none.
+/// The placeholders in `word`: everything of the form `{lower_case}`. JSON objects have quotes or
+/// spaces and are none.
 fn names(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter_map(|(start, _)| {
         let rest = word.get(start..)?;

@@ -1,8 +1,8 @@
-//! Questions of the CLI, and what it hears in return.
+//! Permission requests of the CLI, and our responses.
 //!
-//! In: `can_use_tool` requests. Out: asks with the options that fit, and one answer to each
-//! request. A tool that itself asks people (`AskUserQuestion`) becomes one ask for each of its
-//! questions, one after the other; the choices reach the model as the tool's answers.
+//! In: `can_use_tool` requests. Out: questions with the options that fit, and one response to each
+//! request. A tool that itself asks the user (`AskUserQuestion`) becomes one question for each of
+//! its own, one after the other; the choices reach the model as the tool's answers.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use crate::update::{Call, Content, Kind};
 const ALLOW: &str = "allow";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject";
-/// Every choice of a question that takes several.
+/// The option that selects every choice of a question with multiple selection.
 const ALL: &str = "choice-all";
 const CHOICE: &str = "choice-";
 
@@ -35,7 +35,7 @@ struct Request {
     tool: String,
     call: Call,
     input: Value,
-    /// What `always` adds to the CLI's own rules.
+    /// The rules that `always` adds to the CLI's own.
     rules: Vec<Value>,
     questions: Vec<Question>,
     answers: Map<String, Value>,
@@ -56,7 +56,7 @@ impl Asks {
         let tool = asked["tool_name"].as_str().unwrap_or("tool");
         let input = asked["input"].clone();
         let call_id = asked["tool_use_id"].as_str().unwrap_or(id);
-        // The request may leave out what the model gave the tool, as a plan.
+        // The request may leave out the tool's input, such as a plan.
         let shown = match toolbox.input_of(call_id) {
             Some(known) if input.as_object().is_none_or(Map::is_empty) => known.clone(),
             _ => input.clone(),
@@ -114,21 +114,21 @@ impl Asks {
         true
     }
 
-    /// The call has a result, so somebody else has answered.
+    /// The call has a result, so its question was answered elsewhere.
     pub(super) fn settle(&mut self, call: &str, out: &mut Vec<Said>) {
         while let Some(at) = self.open.iter().position(|request| request.call.id == call) {
             out.push(Said::Withdrawn(self.open.remove(at).ask_id()));
         }
     }
 
-    /// Nobody is left to hear an answer.
+    /// The process is gone; all questions are withdrawn.
     pub(super) fn withdraw(&mut self, out: &mut Vec<Said>) {
         out.extend(self.open.drain(..).map(|request| Said::Withdrawn(request.ask_id())));
     }
 }
 
 impl Request {
-    /// Each question of a request is an ask of its own.
+    /// The id of the present question; each question of a request has an id of its own.
     fn ask_id(&self) -> String {
         match self.answers.len() {
             0 => self.id.clone(),
@@ -146,7 +146,7 @@ impl Request {
             Some(question) => {
                 call.title = Some(tools::one_line(&question.text));
                 call.content = Some(vec![Content::text(question.told())]);
-                // So that a policy that allows tools does not choose for the person.
+                // So that a policy that allows tools does not answer for the user.
                 call.meta = Some(json!({ "switchyard": { "isQuestion": true } }));
                 question.options()
             }
@@ -171,7 +171,7 @@ impl Request {
         options
     }
 
-    /// What the CLI hears; `None` when there is a question left.
+    /// The response to the CLI; `None` when there is a question left.
     fn choose(&mut self, option: &str) -> Option<Value> {
         let Some(question) = self.question() else {
             return Some(match option {
@@ -227,8 +227,7 @@ impl Question {
     }
 }
 
-/// The questions that the tool puts; none when they cannot be put as choices, or are not two
-/// different ones.
+/// The questions in the tool's input; none if one has no choices, or two have the same text.
 fn questions_of(tool: &str, input: &Value) -> Vec<Question> {
     if !matches!(tool, "AskUserQuestion" | "ask_user_question") {
         return Vec::new();
@@ -252,7 +251,7 @@ fn questions_of(tool: &str, input: &Value) -> Vec<Question> {
     read
 }
 
-/// What the CLI proposes to remember, in a form that it takes back.
+/// The permission rules that the CLI proposes to add, in the form in which it accepts them.
 fn rules_of(asked: &Value, tool: &str) -> Vec<Value> {
     if tool == "ExitPlanMode" {
         return vec![json!({ "type": "setMode", "mode": "acceptEdits", "destination": "session" })];

@@ -1,4 +1,4 @@
-//! What we say to the CLI over its stdin, and its answers.
+//! Control requests and prompts to the CLI over its stdin, and its responses.
 //!
 //! Always true: each request has an id of its own, and each request of the CLI that we do not
 //! know is refused, so that it does not wait for us.
@@ -12,17 +12,17 @@ use super::super::{Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
 use super::Flavour;
 use crate::update::{Command, CommandInput, Severity, Update};
 
-/// What a conversation begins with.
+/// The subtype of the request that opens a conversation.
 const GREETING: &str = "initialize";
 
 #[derive(Debug, Default)]
 pub(super) struct Control {
     is_open: bool,
-    /// It answered, so it reads what we write.
+    /// Whether the CLI answered a request, so it reads its stdin.
     is_listening: bool,
     has_said_opened: bool,
     count: u64,
-    /// What we asked for, by the id of the request.
+    /// Subtypes of the requests without a response, by id.
     waiting: HashMap<String, &'static str>,
     model: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Control {
         self.request(GREETING, request, out);
     }
 
-    /// Whether we were to open the conversation. Without that, prompts do not go through us.
+    /// Whether we open the conversation. If not, prompts do not go through stdin.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
@@ -82,7 +82,7 @@ impl Control {
                 let mode = match (mode, flavour) {
                     (PermissionMode::AcceptEdits, Flavour::Claude) => "acceptEdits",
                     (PermissionMode::AcceptEdits, Flavour::Qwen) => "auto-edit",
-                    // It asks, and the answer is what the modes differ in.
+                    // It asks, and our answers differ by mode.
                     _ => "default",
                 };
                 self.request("set_permission_mode", json!({ "mode": mode }), out);
@@ -93,12 +93,12 @@ impl Control {
         true
     }
 
-    /// Whether our greeting has no answer yet.
+    /// Whether our `initialize` has no response yet.
     pub(super) fn is_greeting(&self) -> bool {
         self.waiting.values().any(|about| *about == GREETING)
     }
 
-    /// A `control_response`. Says why there will be no conversation, if it tells so.
+    /// Handles a `control_response`; an error if it refuses the conversation.
     pub(super) fn answered(
         &mut self,
         line: &Value,
@@ -108,7 +108,7 @@ impl Control {
         let response = &line["response"];
         let about = match response["request_id"].as_str() {
             Some(id) => self.waiting.remove(id),
-            // The greeting comes first, so that what answers nothing else answers it.
+            // `initialize` comes first, so a response without an id is to it.
             None if self.is_greeting() => {
                 self.waiting.clear();
                 Some(GREETING)
@@ -121,7 +121,7 @@ impl Control {
         }
         self.is_listening |= about.is_some();
         let error = response["error"].as_str();
-        // In a recording of somebody else's conversation only the shape tells.
+        // In a recording of another client's conversation only its shape identifies it.
         let is_initialize = about == Some(GREETING)
             || (about.is_none() && body["commands"].is_array() && body["models"].is_array());
         if is_initialize && !self.has_said_opened {
@@ -161,7 +161,7 @@ impl Control {
     }
 }
 
-/// Whether the CLI takes our greeting. Some say no more than that they do.
+/// Whether the CLI accepted `initialize`. Some respond with `success` and no body.
 fn is_welcome(response: &Value) -> bool {
     let is_success = response["subtype"] == "success";
     let is_refusal = response["subtype"] == "error" || !response["error"].is_null();
@@ -178,7 +178,7 @@ fn refusal(response: &Value) -> Fault {
     Fault::new(Category::classify(None, &words).or(Category::Protocol), words)
 }
 
-/// A request of the CLI that nobody here can meet.
+/// Responds to an unsupported request of the CLI with an error.
 pub(super) fn refuse(line: &Value, out: &mut Vec<Said>) {
     let Some(id) = line["request_id"].as_str() else { return };
     let what = line["request"]["subtype"].as_str().unwrap_or("this");
@@ -193,7 +193,7 @@ pub(super) fn refuse(line: &Value, out: &mut Vec<Said>) {
     out.push(Said::Write(answer.to_string()));
 }
 
-/// Slash commands that the CLI offers.
+/// Emits the slash commands that the CLI offers.
 pub(super) fn commands(commands: &Value, out: &mut Vec<Said>) {
     let Some(commands) = commands.as_array() else { return };
     let available_commands = commands.iter().filter_map(|command| {

@@ -1,7 +1,7 @@
-//! What a `result` means for the turn.
+//! The end of a turn, read from its `result` line.
 //!
-//! `subtype: success` means nothing: provider errors have it too. What counts is `is_error`,
-//! why the CLI says it stopped, and what it put into messages instead of an answer.
+//! `subtype: success` means nothing: provider errors have it too. The end follows from `is_error`,
+//! the CLI's reason for stopping, and errors that came as messages instead of an answer.
 
 use serde_json::Value;
 use wire::{Category, Fault};
@@ -9,11 +9,11 @@ use wire::{Category, Fault};
 use super::super::{Ending, StopReason};
 use super::Turn;
 
-/// How a turn ends, and what is to be said about that.
+/// The end of a turn, with an optional text to show.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) ending: Ending,
-    /// The CLI's own words, for endings that carry none.
+    /// The CLI's message, for endings that carry none.
     pub(super) explains: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn stop_reason(reason: Option<&str>) -> StopReason {
     }
 }
 
-/// The error that a message of the CLI's own tells, instead of the model's.
+/// The error in a message that is the CLI's own, not the model's.
 pub(super) fn trouble_in(line: &Value) -> Option<Fault> {
     let is_error = line["is_api_error_message"] == true || line["error"].is_string();
     if !is_error {
@@ -91,8 +91,8 @@ pub(super) fn trouble_in(line: &Value) -> Option<Fault> {
     Some(failure_of(line, words.join("\n")))
 }
 
-/// Qwen may exit before its last line is through the pipe. Such a line says little, but what
-/// kind of end it was it says at its beginning.
+/// The end in a `result` line that was cut off: Qwen may exit before its last line is through
+/// the pipe. The beginning of such a line has `is_error`.
 pub(super) fn of_cut(line: &str) -> Option<Verdict> {
     let head: String = line.chars().filter(|c| !c.is_whitespace()).take(600).collect();
     if !head.starts_with('{') || !head.contains(r#""type":"result""#) {
@@ -106,9 +106,9 @@ pub(super) fn of_cut(line: &str) -> Option<Verdict> {
         .then(|| Verdict::failed(Fault::new(Category::Internal, why)))
 }
 
-/// What went wrong, in the CLI's words.
+/// The error message of a `result`, in the CLI's words.
 fn words_of(result: &Value, trouble: Option<&Fault>) -> String {
-    // Notes of the CLI to itself.
+    // Not the CLI's internal diagnostics.
     let is_plain = |text: &&str| !text.is_empty() && !text.starts_with("[ede_diagnostic]");
     let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let errors: Vec<&str> = errors.filter(is_plain).collect();
@@ -126,7 +126,7 @@ fn words_of(result: &Value, trouble: Option<&Fault>) -> String {
     }
 }
 
-/// `about` is a line that says what kind of error it was.
+/// A failure of these words; `about` is the line with the kind of error.
 fn failure_of(about: &Value, words: String) -> Fault {
     let words = match words.strip_prefix("[API Error: ").and_then(|w| w.strip_suffix(']')) {
         Some(inner) => inner.to_owned(),
@@ -135,7 +135,7 @@ fn failure_of(about: &Value, words: String) -> Fault {
     let told = words.strip_prefix("API Error: ").unwrap_or(&words);
     let kinds = ["error", "api_error", "api_error_type"].map(|name| about[name].as_str());
     let category = match Category::classify(about["api_error_status"].as_u64(), told) {
-        // A status that says nothing, and words that do not either.
+        // Neither the status nor the words give a category.
         vague @ (Category::Internal | Category::BadInput) => {
             kinds.into_iter().flatten().find_map(category_of).unwrap_or(vague)
         }
@@ -144,10 +144,10 @@ fn failure_of(about: &Value, words: String) -> Fault {
     Fault::new(category, words)
 }
 
-/// The names that Claude Code has for errors.
+/// The category of an error by Claude Code's name for it.
 fn category_of(kind: &str) -> Option<Category> {
     let category = match kind {
-        // It begins its sentences like this, too.
+        // The words of other errors begin with "API error", too.
         "api_error" => Category::UpstreamUnavailable,
         kind => Category::classify(None, kind),
     };

@@ -1,6 +1,6 @@
-//! Tokens and money.
+//! Counts of tokens and cost.
 //!
-//! Claude tells the tokens of each turn and the cost of the process so far; Qwen tells the
+//! Claude reports the tokens of each turn and the cost of the process so far; Qwen reports the
 //! tokens of the whole conversation, earlier processes included. Out: the tokens of one turn,
 //! how full the context is, and the cost so far.
 
@@ -15,23 +15,23 @@ use crate::update::{Cost, Update};
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     model: Option<String>,
-    /// Context windows, by model; told with a `result` only.
+    /// Context windows, by model; only a `result` has them.
     windows: BTreeMap<String, u64>,
-    /// The last message, by its own usage: that much is in the context now.
+    /// The usage of the last message: that much is in the context now.
     message: Usage,
     message_id: Option<String>,
-    /// All messages of this turn.
+    /// The usage of all earlier messages of this turn.
     messages: Usage,
-    /// What a conversation's total was before this turn, when that is known.
+    /// The conversation's total before this turn, if known.
     before: Option<Usage>,
     turn: Option<Usage>,
     cost: Option<f64>,
-    /// What was said last, to say nothing twice.
+    /// The last update that was emitted (used, size, cost), so that none is emitted twice.
     said: Option<(u64, u64, Option<f64>)>,
 }
 
 impl Ledger {
-    /// The conversation has no past.
+    /// The conversation is new: its total before this turn is 0.
     pub(super) fn is_new(&mut self) {
         self.before = Some(Usage::default());
     }
@@ -55,7 +55,7 @@ impl Ledger {
         self.message = usage_of(&message["usage"]);
     }
 
-    /// Totals of the message that is streamed; only some of them, in places.
+    /// Updates the totals of the message that is streamed; some deltas have only some of them.
     pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Vec<Said>) {
         let last = usage_of(usage);
         let newer = |new: u64, old: u64| if new > 0 { new } else { old };
@@ -69,7 +69,7 @@ impl Ledger {
         self.say(out);
     }
 
-    /// A whole message, or one of several lines of it that all tell the same.
+    /// Counts a whole message, or one of several lines of it with the same usage.
     pub(super) fn message(&mut self, message: &Value) {
         let usage = usage_of(&message["usage"]);
         if usage.total_tokens == 0 {
@@ -77,7 +77,7 @@ impl Ledger {
         }
         self.model(message["model"].as_str());
         let id = message["id"].as_str().map(str::to_owned);
-        // Without deltas this is all there is; with them it is older than they are.
+        // Without deltas this is the only usage; with them it is older than theirs.
         if id != self.message_id && self.message.total_tokens > 0 && self.message_id.is_some() {
             self.count();
         }
@@ -119,7 +119,7 @@ impl Ledger {
         self.turn.take().or(Some(self.messages)).filter(|usage| usage.total_tokens > 0)
     }
 
-    /// How full the context is, once its size is known.
+    /// Emits how full the context is, once its size is known.
     pub(super) fn say(&mut self, out: &mut Vec<Said>) {
         let used = self.message.total_tokens;
         let Some(size) = self.window().filter(|_| used > 0) else { return };
@@ -133,7 +133,7 @@ impl Ledger {
 
     fn window(&self) -> Option<u64> {
         let model = self.model.as_deref()?;
-        // A model goes by its plain name in messages and with its variant in the summary.
+        // A model has its plain name in messages and a variant's suffix in the `result`.
         let variant = || self.windows.iter().find(|(name, _)| name.starts_with(model));
         let only = || self.windows.iter().next().filter(|_| self.windows.len() == 1);
         self.windows.get(model).or_else(|| variant().or_else(only).map(|(_, size)| size)).copied()

@@ -1,10 +1,10 @@
-//! The model's messages: streamed, whole, or both.
+//! De-duplicates the model's messages, which come streamed, whole, or both.
 //!
 //! With partial messages every block comes twice, as deltas and whole; after a dropped stream
 //! it comes again. In: blocks in any of these ways. Out: each character once.
 //!
-//! A whole block is told from a new one by what was streamed, not by the message's id, which
-//! Qwen changes in between.
+//! A whole block is matched with a streamed one by its text, not by the message's id, which Qwen
+//! changes in between.
 
 use serde_json::Value;
 
@@ -13,20 +13,20 @@ use super::super::retold::Retold;
 use super::toolbox::Toolbox;
 use crate::update::{Update, Voice};
 
-/// Qwen prints what went wrong as the end of the answer, and again in its `result`.
+/// The beginning of an error that Qwen prints as the end of the answer, and again in its `result`.
 const ERROR_IN_TEXT: &str = "[API Error:";
 
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     message: Option<String>,
-    /// Of the message that is streamed, or was last.
+    /// The blocks of the message that is streamed, or was last.
     blocks: Vec<Block>,
     is_open: bool,
     /// The next message is another attempt at the last one.
     is_again: bool,
     answer: Retold,
     thought: Retold,
-    /// An error that may only look like the end of the answer.
+    /// A text that is held back: an error, or the end of an answer that looks like one.
     held: Option<String>,
     has_text: bool,
     is_settled: bool,
@@ -37,7 +37,7 @@ struct Block {
     index: u64,
     kind: Kind,
     text: String,
-    /// It came whole.
+    /// Whether it came whole.
     is_whole: bool,
 }
 
@@ -57,7 +57,7 @@ impl Stream {
         self.held = None;
     }
 
-    /// What comes now is another message.
+    /// Another message begins.
     pub(super) fn step(&mut self) {
         self.message = None;
         self.blocks.clear();
@@ -66,7 +66,7 @@ impl Stream {
         (self.is_open, self.is_settled, self.is_again) = (false, false, false);
     }
 
-    /// Results came. Tools run while the message that called them is still streamed.
+    /// Tool results came. Tools may run while the message that called them is still streamed.
     pub(super) fn tools_answered(&mut self) {
         if !self.is_open {
             self.step();
@@ -77,17 +77,17 @@ impl Stream {
         self.has_text
     }
 
-    /// An answer was thrown away, and the next has not begun.
+    /// Whether an answer was thrown away, and the next has not begun.
     pub(super) fn is_again(&self) -> bool {
         self.is_again
     }
 
-    /// The model has said all it wanted to.
+    /// Whether the last message is complete and calls no tools.
     pub(super) fn is_settled(&self) -> bool {
         self.is_settled && !self.is_open
     }
 
-    /// Text that comes in no message.
+    /// Emits a text that comes outside a message.
     pub(super) fn whole_text(&mut self, text: &str, out: &mut Vec<Said>) {
         if !text.is_empty() {
             self.release(out);
@@ -95,19 +95,19 @@ impl Stream {
         }
     }
 
-    /// What was held was no error.
+    /// Emits the held text: it was no error.
     pub(super) fn release(&mut self, out: &mut Vec<Said>) {
         if let Some(text) = self.held.take() {
             self.emit(&Kind::Text, text, out);
         }
     }
 
-    /// What was held was the error that ends the turn.
+    /// Drops the held text: it was the error that ends the turn.
     pub(super) fn forget_error(&mut self) {
         self.held = None;
     }
 
-    /// One event of a stream; false when it is unknown.
+    /// Handles one event of a stream; false when it is unknown.
     pub(super) fn event(
         &mut self,
         value: &Value,
@@ -119,7 +119,7 @@ impl Stream {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
                 if self.is_open {
-                    // Older versions do not say that they gave up on a message.
+                    // Older versions do not announce that they gave up on a message.
                     self.retell(|block| !block.is_whole, toolbox, out);
                 } else if !self.is_again {
                     self.answer.fresh();
@@ -140,7 +140,7 @@ impl Stream {
                     self.settle();
                 }
             }
-            // Whole blocks and results say it, and nobody waits for a heartbeat.
+            // The same is in whole blocks and results; `ping` is a heartbeat.
             "content_block_stop" | "message_delta" | "ping" | "goal_state" => {}
             _ => return false,
         }
@@ -162,7 +162,7 @@ impl Stream {
         (self.is_open, self.is_settled, self.is_again) = (false, false, true);
     }
 
-    /// A message, or one block of it, that comes whole.
+    /// Handles a message, or one block of it, that comes whole.
     pub(super) fn message(&mut self, message: &Value, toolbox: &mut Toolbox, out: &mut Vec<Said>) {
         let id = message["id"].as_str();
         if !self.is_open && id != self.message.as_deref() && self.blocks.iter().all(|b| b.is_whole)
@@ -217,7 +217,7 @@ impl Stream {
             block.is_whole = true;
             let rest = match text.strip_prefix(block.text.as_str()) {
                 Some(rest) => rest,
-                // Another text in the same message is the same block, told differently.
+                // Another text in the same message is the same block with other words.
                 None if is_same => "",
                 None => return None,
             };
@@ -261,7 +261,7 @@ impl Stream {
         let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => (Kind::Text, delta["text"].as_str()),
             "thinking_delta" => (Kind::Thought, delta["thinking"].as_str()),
-            // Input comes whole with its block; the rest is for the model's eyes.
+            // Input comes whole with its block; the rest is not for users.
             "input_json_delta" | "signature_delta" | "citations_delta" => return true,
             _ => return false,
         };
@@ -280,7 +280,7 @@ impl Stream {
         true
     }
 
-    /// A block that came whole stands behind all others.
+    /// Appends a block that came whole.
     fn push_whole(&mut self, kind: Kind, text: &str) {
         let index = self.blocks.last().map_or(0, |block| block.index.saturating_add(1));
         self.push(index, kind, text, true);
@@ -315,7 +315,7 @@ impl Stream {
         out.push(Said::Update(Update::said(voice, text, self.message.clone())));
     }
 
-    /// What these blocks said is about to be said again, and their calls never run.
+    /// Expects the texts of these blocks to come again, and ends their calls, which never run.
     fn retell(
         &mut self,
         is_dead: impl Fn(&Block) -> bool,
@@ -349,7 +349,7 @@ impl Stream {
     }
 }
 
-/// The answer, and the error at its end.
+/// Splits a text into the answer and the error at its end.
 fn split_error<'t>(kind: &Kind, text: &'t str) -> (&'t str, &'t str) {
     match text.find(ERROR_IN_TEXT) {
         Some(at) if *kind == Kind::Text && text.trim_end().ends_with(']') => text.split_at(at),

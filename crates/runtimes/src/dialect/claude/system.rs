@@ -1,4 +1,4 @@
-//! What the CLI says about the run itself: retries, warnings, compaction.
+//! The CLI's messages about the run itself: retries, warnings, compaction.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::super::Said;
 use crate::tools;
 use crate::update::{CompactionStatus, Severity, Update};
 
-/// One `system` line; false when its subtype is unknown.
+/// Handles one `system` line; false when its subtype is unknown.
 pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
     let text = |name: &str| line[name].as_str().unwrap_or_default();
     match text("subtype") {
@@ -64,7 +64,7 @@ pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// Work in the background has ended.
+/// Emits a notice that a background task has ended.
 pub(super) fn task_notification(line: &Value, out: &mut Vec<Said>) {
     if line["skip_transcript"] != true && line["ambient"] != true {
         let severity = match line["status"].as_str() {
@@ -114,7 +114,7 @@ fn api_retry(line: &Value, out: &mut Vec<Said>) {
     }));
 }
 
-/// Qwen does not say why.
+/// Emits a notice of Qwen's retry, which has no reason.
 pub(super) fn qwen_retry(data: &Value, out: &mut Vec<Said>) {
     let number = |name: &str| data[name].as_u64();
     let attempt = number("attempt").zip(number("maxRetries"));
@@ -142,7 +142,7 @@ pub(super) struct Compactions {
 }
 
 impl Compactions {
-    /// `status` and `compact_boundary` lines.
+    /// Handles `status` and `compact_boundary` lines.
     pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<Said>) {
         let is_boundary = line["subtype"] == "compact_boundary";
         if line["status"] == "compacting" {
@@ -160,10 +160,10 @@ impl Compactions {
             let id = self.open.take().unwrap_or_else(|| self.next_id(line));
             say(id, CompactionStatus::Completed, None, out);
         }
-        // Any other status, `requesting` above all, is a sign of life.
+        // Any other status, mostly `requesting`, is a heartbeat.
     }
 
-    /// Nothing more will be said about a compaction that is open.
+    /// Ends an open compaction as cancelled, since no end of it will come.
     pub(super) fn give_up(&mut self, out: &mut Vec<Said>) {
         if let Some(id) = self.open.take() {
             say(id, CompactionStatus::Cancelled, None, out);

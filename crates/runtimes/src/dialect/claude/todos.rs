@@ -1,7 +1,7 @@
-//! The agent's list of what is to do, as ACP's plan.
+//! The agent's todo list, as ACP's plan.
 //!
 //! Some tools set the whole list, others make and change single tasks; both become one plan.
-//! A list counts when the tool says that it kept it.
+//! A change counts when the tool's result confirms it.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use crate::update::PlanEntry;
 
 #[derive(Debug, Default)]
 pub(super) struct Todos {
-    /// Made one by one; each with its id.
+    /// Tasks that were made one by one, each with its id.
     tasks: Vec<(String, Value)>,
 }
 
 impl Todos {
-    /// Whether this tool only keeps or reads the list.
+    /// Whether this tool only changes or reads the list.
     pub(super) fn is_list(name: &str) -> bool {
         matches!(
             tools::plain_name(name).as_str(),
@@ -29,7 +29,7 @@ impl Todos {
         )
     }
 
-    /// What the list is after a call; `None` when that did not change it.
+    /// The list after a call; `None` when that did not change it.
     pub(super) fn change(
         &mut self,
         name: &str,
@@ -67,7 +67,7 @@ impl Todos {
     }
 }
 
-/// The id of a new task: told as such, or in `Task #1 created successfully`.
+/// The id of a new task: a member of its own, or in the text `Task #1 created successfully`.
 fn task_id(result: &Value, whole: &Value) -> Option<String> {
     if let Some(id) = whole["task"]["id"].as_str() {
         return Some(id.to_owned());

@@ -13,16 +13,16 @@ use super::todos::Todos;
 use crate::tools;
 use crate::update::{Block, Call, Content, Status, Update};
 
-/// A file that was overwritten is shown as it was up to this size.
+/// The largest file whose old text is shown when it was overwritten.
 const MAX_OLD_FILE_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Toolbox {
     calls: Calls,
-    /// What is known of the calls of this turn, by id.
+    /// The inputs of this turn's calls, by id.
     inputs: HashMap<String, Input>,
     todos: Todos,
-    /// What sub-agents have said, by the call that started them.
+    /// The messages of sub-agents, by the call that started them.
     live: HashMap<String, String>,
 }
 
@@ -44,12 +44,12 @@ impl Toolbox {
         self.calls.is_open(id)
     }
 
-    /// What the call was given, as the model said it.
+    /// The call's input, as the model gave it.
     pub(super) fn input_of(&self, id: &str) -> Option<&Value> {
         self.inputs.get(id).map(|input| &input.value)
     }
 
-    /// A call begins, and its input is still to come.
+    /// Emits the start of a call whose input is still to come.
     pub(super) fn begin_call(&mut self, block: &Value, out: &mut Vec<Said>) {
         let (id, name) = id_and_name(block);
         if id.is_empty() || Todos::is_list(name) {
@@ -59,7 +59,7 @@ impl Toolbox {
         self.calls.say(Call { id: id.to_owned(), status: Some(Status::Pending), ..call }, out);
     }
 
-    /// A call with its input.
+    /// Emits a call with its input.
     pub(super) fn call(&mut self, block: &Value, parent: Option<&str>, out: &mut Vec<Said>) {
         let (id, name) = id_and_name(block);
         if id.is_empty() {
@@ -96,7 +96,7 @@ impl Toolbox {
         call
     }
 
-    /// A message of a sub-agent.
+    /// Handles a message of a sub-agent.
     pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Vec<Said>) {
         for block in content.as_array().into_iter().flatten() {
             match block["type"].as_str().unwrap_or_default() {
@@ -110,7 +110,7 @@ impl Toolbox {
         }
     }
 
-    /// Live output of a tool, in the streams that have it.
+    /// Emits live output of a tool, in the streams that have it.
     pub(super) fn progress(&mut self, event: &Value, out: &mut Vec<Said>) {
         let id = event["tool_use_id"].as_str().unwrap_or_default();
         let content = &event["content"];
@@ -134,7 +134,7 @@ impl Toolbox {
         self.calls.say(call, out);
     }
 
-    /// The results in a `user` line; false when it has none.
+    /// Handles the results in a `user` line; false when it has none.
     pub(super) fn results(&mut self, line: &Value, content: &Value, out: &mut Vec<Said>) -> bool {
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
         let results = || blocks.iter().filter(|block| block["type"] == "tool_result");
@@ -166,7 +166,7 @@ impl Toolbox {
             content.splice(0..0, diff.unwrap_or_default());
         }
         let about = match (&input, self.calls.is_known(id)) {
-            // A list that could not be kept is a call that failed.
+            // A todo list that could not be changed is shown as a failed call.
             (Some(input), false) => input.call(id),
             _ => Call { id: id.to_owned(), ..Call::default() },
         };
@@ -180,7 +180,7 @@ impl Toolbox {
         self.calls.say(call, out);
     }
 
-    /// A call that the model made in an answer that was thrown away.
+    /// Ends a call that the model made in an answer that was thrown away.
     pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<Said>) {
         if self.calls.is_open(id) {
             let why = "the model's answer broke off before this was run";
@@ -204,7 +204,7 @@ fn live_call(id: &str, text: &str) -> Call {
     Call { id: id.to_owned(), content: Some(vec![Content::text(text)]), ..Call::default() }
 }
 
-/// What people see of a result.
+/// The content of a result, for people.
 fn content_of(content: &Value, whole: &Value) -> Vec<Content> {
     // A sub-agent's report, without the frame that the CLI puts around it for the model.
     let content = match &whole["content"] {
@@ -239,13 +239,13 @@ fn block_of(block: &Value) -> Option<Content> {
     }
 }
 
-/// Errors come in a frame that is for the model.
+/// A text without the tags around errors, which are for the model.
 fn unframed(text: &str) -> &str {
     let inner = text.strip_prefix("<tool_use_error>");
     inner.and_then(|text| text.strip_suffix("</tool_use_error>")).unwrap_or(text)
 }
 
-/// What was in the file that was written anew; the input does not say that there was one.
+/// The diff of a file that was overwritten; the input does not show that the file existed.
 fn overwritten(whole: &Value) -> Option<Vec<Content>> {
     let old = whole["originalFile"].as_str().filter(|old| old.len() <= MAX_OLD_FILE_BYTES)?;
     if whole["type"] != "update" {
@@ -263,7 +263,7 @@ fn raw_output(content: &Value, whole: &Value) -> Value {
     match whole {
         Value::Object(members) => {
             let mut members = members.clone();
-            // The whole file as it was: much, and the difference is told already.
+            // The whole old file: long, and the diff is shown already.
             members.remove("originalFile");
             Value::Object(members)
         }

@@ -1,7 +1,7 @@
-//! The items of a turn: what was said, thought, planned and done.
+//! The items of a turn: messages, thoughts, plans and tool calls.
 //!
-//! In: an item, and whether it begins, goes on or is over. Out: what it is, with tool calls
-//! ready to be shown. Items without a status of their own have that of the event.
+//! In: an item, and whether it begins, goes on or is over. Out: the item by its kind, with tool
+//! calls ready to be shown. Items without a status of their own have that of the event.
 
 use serde_json::{Map, Value, json};
 
@@ -28,14 +28,14 @@ pub(in crate::dialect) enum Item {
     Call(Box<Call>),
     Notice(Severity, String),
     Compaction,
-    /// The whole text of a review, which may have been said as a message too.
+    /// The whole text of a review, which may have come as a message too.
     Review(String),
-    /// What we know already.
+    /// The user's own message.
     Echo,
     Unknown,
 }
 
-/// Between the parts of one thought.
+/// The separator between the parts of one thought.
 pub(in crate::dialect) const PART_BREAK: &str = "\n\n";
 
 pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
@@ -80,7 +80,7 @@ pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
     Item::Call(Box::new(Call {
         id: text("id"),
         status: Some(status(item, phase)),
-        // What came out of it is known when it is over.
+        // The output is complete only when the call is over.
         raw_output: call.raw_output.or_else(how).filter(|_| phase == Phase::IsOver),
         ..call
     }))
@@ -177,8 +177,7 @@ fn dynamic(item: &Value) -> Call {
     }
 }
 
-/// A word with another agent of the same team. What that agent does is told in a thread of
-/// its own.
+/// A message to another agent of the same team. That agent's work is in a thread of its own.
 fn collab(item: &Value) -> Call {
     let tool = item["tool"].as_str().unwrap_or("agent");
     let prompt = item["prompt"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Changes of files, as Codex tells them and as ACP shows them.
+//! Changes of files: Codex's patches as ACP's diffs.
 //!
 //! A new file comes as its text, a deleted one as the text it had, a changed one as hunks of
 //! a unified diff. `exec` tells only paths.
@@ -9,7 +9,7 @@ use super::{either, plain};
 use crate::tools;
 use crate::update::{Call, Content, Kind, Location};
 
-/// Appended to the diff of a file that is also moved.
+/// The text that Codex appends to the diff of a file that is also moved.
 const MOVED: &str = "\n\nMoved to: ";
 
 /// The call that changes files.
@@ -24,7 +24,7 @@ pub(super) fn call(changes: &Value) -> Call {
     }
 }
 
-/// The older request's map of paths, as a list.
+/// The changes of the older request, a map by path, as a list.
 pub(super) fn listed(by_path: &Value) -> Value {
     let changes = by_path.as_object().into_iter().flatten().map(|(path, change)| {
         let diff = match &change["unified_diff"] {
@@ -115,7 +115,7 @@ fn title(changes: &[Change]) -> String {
     tools::one_line(&title)
 }
 
-/// The gravest of them: a patch that also deletes is no mere edit to whoever must allow it.
+/// The gravest kind of change: a patch that also deletes is no mere edit to whoever must allow it.
 fn kind(changes: &[Change]) -> Kind {
     if changes.iter().any(|change| change.way == Way::Delete) {
         Kind::Delete
@@ -137,7 +137,7 @@ pub(super) struct Hunk {
 pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
     let diff = diff.split_once(MOVED).map_or(diff, |(diff, _)| diff);
     let mut hunks: Vec<Hunk> = Vec::new();
-    // Lines that the header of the hunk promised; without a number, any.
+    // Lines still to come by the hunk's header; without a number, any.
     let (mut n_old, mut n_new) = (0u64, 0u64);
     let mut last = ' ';
     for line in diff.split_inclusive('\n') {
@@ -176,7 +176,7 @@ pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// The line and the number of lines that a header such as ` -1,3 +1,4 @@` tells.
+/// The line and the number of lines in a header such as ` -1,3 +1,4 @@`.
 fn range(header: &str, sign: char) -> Option<(u64, u64)> {
     let word = header.split_whitespace().find_map(|word| word.strip_prefix(sign))?;
     let (line, n_lines) = word.split_once(',').unwrap_or((word, "1"));

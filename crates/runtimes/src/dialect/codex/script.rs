@@ -1,7 +1,7 @@
 //! The command that the model wrote, out of the shell call that Codex makes of it.
 
-/// `/bin/bash -lc 'echo hi'` is `echo hi`. What is not such a call is left as it is: rules
-/// about commands must see all of it.
+/// The script of a shell call: `echo hi` of `/bin/bash -lc 'echo hi'`. Any other command is left
+/// as it is: rules about commands must see all of it.
 pub(super) fn of(command: &str) -> String {
     inner(command).unwrap_or_else(|| command.to_owned())
 }
@@ -29,7 +29,7 @@ fn is_flag(flag: &str) -> bool {
     ["-lc", "-c"].contains(&flag)
 }
 
-/// A text that is one word to a shell, as that shell reads it.
+/// The value of a quoted shell word; `None` if the text is more than one word.
 fn unquote(word: &str) -> Option<String> {
     let mut text = String::new();
     let mut chars = word.chars();

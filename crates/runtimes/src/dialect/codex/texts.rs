@@ -1,8 +1,8 @@
-//! Messages and thoughts that come in pieces, then whole, and sometimes a second time.
+//! De-duplicates messages and thoughts that come in pieces, then whole, and sometimes again.
 //!
-//! Always true: what a client puts together is what the model said, once. After a dropped
-//! stream Codex begins the message again under another id; its repetition is left out, and
-//! the rest goes on under the first id.
+//! Always true: the chunks that a client gets make up each text of the model, once. After a
+//! dropped stream Codex begins the message again under another id; its repetition is left out,
+//! and the rest goes on under the first id.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::update::{Update, Voice};
 pub(in crate::dialect) struct Texts {
     /// By the id of the item.
     streams: HashMap<String, Stream>,
-    /// What a dropped stream left behind, for the next item to repeat.
+    /// Texts of a dropped stream, which the next item of the same voice repeats.
     broken: HashMap<Voice, Stream>,
     n_begun: usize,
 }
@@ -25,7 +25,7 @@ struct Stream {
     /// Its place in the order in which they began.
     place: usize,
     voice: Voice,
-    /// What the client knows it by.
+    /// The message id that the client knows.
     message: String,
     text: Retold,
     is_whole: bool,
@@ -58,7 +58,7 @@ impl Texts {
         if stream.is_whole || text.is_empty() {
             return;
         }
-        // What was said cannot be taken back, so that another wording is not said as well.
+        // Text that was emitted cannot be taken back, so another wording of it is left out.
         if stream.text.fits(0, text) || stream.text.is_repeating() {
             stream.text.again();
             stream.tell(item, text, out);
@@ -77,8 +77,8 @@ impl Texts {
         self.stream(item, voice).is_whole = true;
     }
 
-    /// The stream was dropped and what was not whole will be said again: of several texts of a
-    /// voice the last, since only that one was being said.
+    /// The stream was dropped, and texts that are not whole will come again: of several texts of
+    /// a voice the last, since only that one was being streamed.
     pub(in crate::dialect) fn break_off(&mut self) {
         let broken = self.streams.extract_if(|_, stream| !stream.is_whole);
         let mut broken: Vec<Stream> = broken.map(|(_, stream)| stream).collect();
@@ -90,7 +90,7 @@ impl Texts {
         }
     }
 
-    /// Whether this text was said as a whole message already.
+    /// Whether this text was emitted as a message already.
     pub(in crate::dialect) fn has_said(&self, text: &str) -> bool {
         let mut said = self.streams.values().filter(|stream| stream.voice == Voice::Message);
         said.any(|stream| stream.text.told().trim() == text.trim())
@@ -115,7 +115,7 @@ impl Texts {
 impl Stream {
     fn tell(&mut self, item: &str, piece: &str, out: &mut Vec<Said>) {
         if self.text.is_repeating() && !self.text.goes_on(piece) {
-            // It takes another course: another message.
+            // It differs from the text before: another message.
             item.clone_into(&mut self.message);
         }
         let new = self.text.tell(piece);

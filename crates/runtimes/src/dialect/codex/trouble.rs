@@ -1,6 +1,6 @@
-//! What Codex's errors are about.
+//! The categories of Codex's errors.
 //!
-//! The app server says a kind beside the sentence; `exec` only the sentence, which may be the
+//! The app server sends a kind beside the message; `exec` only the message, which may be the
 //! provider's JSON.
 
 use serde_json::Value;
@@ -11,10 +11,10 @@ use crate::dialect::{Ending, Exit, StopReason};
 use crate::dialect::{json, stderr};
 use crate::tools;
 
-/// Said on stderr whenever stdin is no terminal.
+/// A line on stderr whenever stdin is no terminal.
 const STDIN_NOTE: &str = "Reading additional input from stdin...";
 
-/// How a turn ends that Codex calls failed: some of it is no failure of anybody.
+/// The end of a turn that Codex calls failed: a token limit or a refusal is no failure in ACP.
 pub(in crate::dialect) fn ending(message: &str, kind: &Value) -> Ending {
     if message.contains("reason: max_output_tokens") {
         return Ending::Stopped(StopReason::MaxTokens);
@@ -53,7 +53,7 @@ fn category(kind: &Value, message: &str) -> Category {
         "modelnotfound" => Category::ModelUnavailable,
         "unauthorized" => Category::Auth,
         "cyberpolicy" | "misalignmentpolicyviolation" | "toomanydenials" => Category::Rejected,
-        // Too broad a word: the sentence may say that the prompt is too long.
+        // Too broad a kind: the message may say that the prompt is too long.
         "badrequest" => Category::classify(Some(400), message),
         "httpconnectionfailed"
         | "responsestreamconnectionfailed"

@@ -1,8 +1,8 @@
-//! Questions of the server: may it do this, and which of these shall it be?
+//! Approval requests and questions of the server.
 //!
-//! In: its requests, and the answers of whoever is asked. Out: questions with the options
-//! that Codex offers, and the results it wants. Refusing lets the turn go on; cancelling is
-//! for turns that are to stop.
+//! In: its requests, and the user's answers. Out: questions with the options that Codex offers,
+//! and the results it wants. Refusing lets the turn go on; cancelling is for turns that are to
+//! stop.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::update::{Call, Content, Kind, Status};
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     open: Vec<Open>,
-    /// Answers to questions that came together, until all of them are there.
+    /// Answers to the questions of one request, until all of them are there.
     forms: HashMap<String, Map<String, Value>>,
 }
 
@@ -42,11 +42,11 @@ enum Reply {
     },
 }
 
-/// An option and what it means to Codex.
+/// An option (kind, id, name) and the result that it stands for.
 type Choice = (AskKind, &'static str, String, Value);
 
 impl Asks {
-    /// `false` if this is nothing that we can ask anybody.
+    /// Handles a request of the server; `false` if it is no question that is supported.
     pub(super) fn asked(
         &mut self,
         method: &str,
@@ -90,7 +90,7 @@ impl Asks {
         true
     }
 
-    /// What to write for an answer; `None` if nobody waits for it (any more).
+    /// The line that answers the server; `None` if it does not wait for an answer (any more).
     pub(super) fn answer(&mut self, ask: &str, answer: &Answer) -> Option<String> {
         let at = self.open.iter().position(|open| open.ask == ask)?;
         let open = self.open.remove(at);
@@ -101,7 +101,7 @@ impl Asks {
         self.reply(&open.request, reply.clone())
     }
 
-    /// The server wants no answer any more, or has it.
+    /// Withdraws a question whose answer the server has, or no longer wants.
     pub(super) fn resolved(&mut self, request: &Value, out: &mut Vec<Said>) {
         self.forms.remove(&request.to_string());
         self.open.retain(|open| {
@@ -113,8 +113,8 @@ impl Asks {
         });
     }
 
-    /// The turn is over. The server knows that for `thread`; other threads, which may still
-    /// run, are refused.
+    /// Withdraws all questions, since the turn is over. The server does the same for `thread`;
+    /// those of other threads, which may still run, are refused.
     pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<Said>) {
         for open in std::mem::take(&mut self.open) {
             out.push(Said::Withdrawn(open.ask.clone()));
@@ -186,8 +186,8 @@ impl Asks {
         self.open.push(open);
     }
 
-    /// What an MCP server wants of the user. Codex asks in this way, too, whether it may call
-    /// a tool. A form to be filled in is more than a permission can say: it is declined.
+    /// An elicitation of an MCP server. Codex also asks in this way whether it may call a tool. A
+    /// form with fields does not fit a permission request and is declined.
     fn elicited(&mut self, id: &Value, params: &Value, streams: &Streams, out: &mut Vec<Said>) {
         let fields = &params["requestedSchema"]["properties"];
         let is_question =
@@ -228,8 +228,8 @@ impl Asks {
         self.ask(id, params, call, choices, json!({ "action": "cancel" }), out);
     }
 
-    /// Questions of the model, each with a choice. One without is left unanswered: there is
-    /// no way to ask for a text.
+    /// Questions of the model, each with choices. One without is left unanswered: a permission
+    /// request cannot ask for a text.
     fn questions(&mut self, id: &Value, params: &Value, known: Option<Call>, out: &mut Vec<Said>) {
         let questions = params["questions"].as_array().map_or(&[][..], Vec::as_slice);
         let thread = params["threadId"].as_str().unwrap_or_default();
@@ -278,7 +278,7 @@ fn is_same(option_id: &str, option: &str) -> bool {
     option_id.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// What Codex offers; it takes a refusal also where it does not offer one.
+/// The options that Codex offers, and a refusal, which it takes even where it does not offer one.
 fn decisions(offered: &Value) -> Vec<Choice> {
     let usual = [json!("accept"), json!("acceptForSession")];
     let offered = offered.as_array().map_or(&usual[..], Vec::as_slice);
@@ -359,7 +359,7 @@ fn permissions_call(item: &str, params: &Value) -> Call {
     }
 }
 
-/// A question that is not about the command but about where it wants to connect to.
+/// The call of a question about a network connection and not about the command itself.
 fn about_network(call: Call, network: &Value) -> Call {
     match network["host"].as_str() {
         Some(host) => Call { title: Some(format!("Connect to {host}")), ..call },

@@ -1,4 +1,4 @@
-//! The handshake, and the thread that comes of it.
+//! The handshake with the server, and the opening of a thread.
 
 use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
@@ -7,17 +7,17 @@ use super::super::{Ending, Model, Opened, Opening, PermissionMode, Said, Usage, 
 use super::{CodexAppServer, Request};
 use crate::mcp;
 
-/// Pages of the list of models that are asked for.
+/// How many pages of the list of models are requested.
 const MAX_MODEL_PAGES: u32 = 10;
 
-/// What turns run with.
+/// The settings of a turn: model, effort, permissions, sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) model: Option<String>,
     pub(super) effort: Option<String>,
     pub(super) permissions: PermissionMode,
     directories: Vec<Value>,
-    /// The sandbox that Codex made of its own configuration, by its type.
+    /// Sandbox policies that Codex made from its own configuration, by type.
     sandboxes: Map<String, Value>,
 }
 
@@ -48,7 +48,7 @@ impl Settings {
     /// that could change something.
     pub(super) fn approval_policy(&self) -> &'static str {
         match self.permissions {
-            // Nothing can be written, so that what runs unasked only reads.
+            // Nothing can be written, so commands that run unasked only read.
             PermissionMode::ReadOnly => "on-request",
             _ => "untrusted",
         }
@@ -62,7 +62,7 @@ impl Settings {
         if self.may_write() { "workspace-write" } else { "read-only" }
     }
 
-    /// The same as a policy, which is what a turn takes. The one that the thread was opened
+    /// The sandbox as a policy object, which a turn takes. The one that the thread was opened
     /// with has the user's own settings in it, such as network access.
     pub(super) fn sandbox_policy(&self) -> Value {
         let name = if self.may_write() { "workspaceWrite" } else { "readOnly" };
@@ -93,7 +93,7 @@ impl CodexAppServer {
     pub(super) fn initialized(&mut self, out: &mut Vec<Said>) {
         self.is_initialized = true;
         out.push(Said::Write(json!({ "method": "initialized" }).to_string()));
-        // Asked for first, it is mostly there before the thread is; nothing waits for it.
+        // Requested first, the list is mostly there before the thread is; nothing waits for it.
         self.request(Request::Models { page: 0 }, "model/list", json!({}), out);
         self.open_thread(out);
     }
@@ -105,7 +105,7 @@ impl CodexAppServer {
         set("cwd", json!(opening.cwd));
         set("approvalPolicy", json!(self.settings.approval_policy()));
         set("sandbox", json!(self.settings.sandbox_mode()));
-        // Else the user's configuration may let another model answer in our place.
+        // Else the user's configuration may let another model approve in our place.
         set("approvalsReviewer", json!("user"));
         if let Some(model) = &opening.model {
             set("model", json!(model));
@@ -120,7 +120,7 @@ impl CodexAppServer {
         match &opening.resume {
             Some(id) => {
                 set("threadId", json!(id));
-                // The session has its own log of what was said.
+                // The session has its own log of the conversation.
                 set("excludeTurns", json!(true));
                 self.request(Request::Resume, "thread/resume", Value::Object(params), out);
             }
@@ -128,7 +128,7 @@ impl CodexAppServer {
         }
     }
 
-    /// `before` is what the thread had used so far, if it is known.
+    /// The thread is open; `before` are the tokens it had used so far, if known.
     pub(super) fn opened(&mut self, result: &Value, before: Option<Usage>, out: &mut Vec<Said>) {
         let Some(id) = result["thread"]["id"].as_str() else {
             let failure = Fault::new(Category::Protocol, "Codex opened a thread without an id");
@@ -145,7 +145,7 @@ impl CodexAppServer {
         }
     }
 
-    /// The thread cannot be had, and no turn either.
+    /// The thread cannot be opened; a waiting turn ends with the same failure.
     pub(super) fn refuse(&mut self, failure: Fault, out: &mut Vec<Said>) {
         self.opening = None;
         self.waiting = None;
@@ -175,8 +175,8 @@ impl CodexAppServer {
     }
 }
 
-/// A resume that was refused: whatever the reason, there is no conversation to go on with,
-/// unless it is a reason that would hold for any.
+/// The failure of a refused resume: the conversation counts as lost, unless the reason (a login,
+/// a limit) would also refuse a new one.
 pub(super) fn lost(failure: Fault) -> Fault {
     match failure.category {
         Category::Internal | Category::BadInput | Category::ModelUnavailable => {
@@ -200,7 +200,7 @@ fn read_model(model: &Value) -> Option<Model> {
     })
 }
 
-/// What the thread has beyond the user's configuration.
+/// Configuration of the thread beyond the user's own: effort, directories, MCP servers.
 fn config(opening: &Opening) -> Map<String, Value> {
     let mut config = Map::new();
     if let Some(effort) = &opening.effort {

@@ -1,4 +1,4 @@
-//! What a turn's items have said so far: texts, thoughts, live output, open calls.
+//! The state of a turn's items: texts, thoughts, live output, open calls.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use crate::update::{Call, Content, Kind, Status, Voice};
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     pub(super) texts: Texts,
-    /// Of all turns.
+    /// The calls of all turns.
     pub(super) calls: Calls,
     thoughts: HashMap<String, Thought>,
-    /// In the order they began.
+    /// Running calls in the order they began.
     open: Vec<Open>,
 }
 
-/// A thought is told as a summary in parts or as it is; the first that comes is shown.
+/// A thought, which comes as a summary in parts or as it is; the first kind that comes is shown.
 #[derive(Debug)]
 struct Thought {
     is_summary: bool,
@@ -73,7 +73,7 @@ impl Streams {
         self.texts.whole(item, Voice::Thought, text, out);
     }
 
-    /// A call begins, changes or ends.
+    /// Emits the start, a change or the end of a call.
     pub(super) fn call(&mut self, call: Call, out: &mut Vec<Said>) {
         if call.status.is_some_and(Status::is_final) {
             self.open.retain(|open| open.call.id != call.id);
@@ -86,7 +86,7 @@ impl Streams {
         self.calls.say(call, out);
     }
 
-    /// More of what a running call has printed.
+    /// Emits more output of a running call.
     pub(super) fn output(&mut self, item: &str, piece: &str, out: &mut Vec<Said>) {
         let Some(open) = self.open.iter_mut().find(|open| open.call.id == item) else { return };
         open.output.push_str(piece);
@@ -96,7 +96,7 @@ impl Streams {
         self.calls.say(Call::change(item, Status::InProgress, content), out);
     }
 
-    /// Commands that go on in the background when the turn is over. They have not failed.
+    /// Completes the calls of commands that go on in the background after the turn.
     pub(super) fn leave_running(&mut self, out: &mut Vec<Said>) {
         for open in &self.open {
             if open.call.kind != Some(Kind::Execute) || !self.calls.is_open(&open.call.id) {

@@ -1,4 +1,4 @@
-//! One turn: started, told of, interrupted and ended.
+//! One turn of the thread: its start, notifications, interrupts and end.
 
 use serde_json::{Map, Value, json};
 use wire::{Category, Fault};
@@ -10,7 +10,7 @@ use super::{CodexAppServer, Request};
 use crate::tools;
 use crate::update::{Call, CompactionStatus, Severity, Update, Voice};
 
-/// A turn that cannot be interrupted this often is left to end by itself, or by a signal.
+/// How often an interrupt is tried; after that the turn ends by itself, or by a signal.
 const MAX_INTERRUPTS: u32 = 5;
 
 #[derive(Debug, Default)]
@@ -18,16 +18,16 @@ pub(super) struct Turn {
     id: Option<String>,
     /// Codex takes an interrupt only from here on.
     is_started: bool,
-    /// Somebody wants it to stop.
+    /// It is to be cancelled.
     pub(super) is_unwanted: bool,
     is_interrupt_sent: bool,
     n_interrupts: u32,
-    /// What it failed of, if it does not say so at its end.
+    /// The ending by the last `error` notification, if its end has no error.
     pub(super) error: Option<Ending>,
     /// Tokens of the thread before this turn.
     before: Option<Usage>,
     has_used: bool,
-    /// A compaction that has begun, or that has been told of.
+    /// The last compaction that was emitted, with its status.
     compaction: Option<(String, CompactionStatus)>,
 }
 
@@ -91,15 +91,15 @@ impl CodexAppServer {
         self.request(Request::Interrupt, "turn/interrupt", params, out);
     }
 
-    /// "No active turn to interrupt" can be a matter of moments: the next sign of life is
-    /// answered with another one.
+    /// Codex refused an interrupt. "No active turn to interrupt" may hold for a moment only: at the
+    /// next notification of the turn another one is sent.
     pub(super) fn interrupt_refused(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.is_interrupt_sent = false;
         }
     }
 
-    /// Notifications of a turn of our thread.
+    /// Handles notifications about a turn of our thread.
     pub(super) fn about_turn(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
         let item = params["itemId"].as_str().unwrap_or_default();
         let delta = params["delta"].as_str().unwrap_or_default();
@@ -168,7 +168,7 @@ impl CodexAppServer {
         }
     }
 
-    /// The end of a turn, of which only the beginning could be read.
+    /// A `turn/completed` line that was too long; `params` are from its beginning.
     pub(super) fn skipped_end(&mut self, params: &Value, failure: Fault, out: &mut Vec<Said>) {
         let thread = params["threadId"].as_str();
         let is_foreign = thread.is_some() && thread != self.thread.as_deref();
@@ -189,7 +189,7 @@ impl CodexAppServer {
         }
         let Some(turn) = &mut self.turn else { return };
         let ending = ending(told, turn);
-        // The last message is told once more; it is new only if its own lines were lost.
+        // The last message comes once more; it is new only if its own lines were lost.
         for item in told["items"].as_array().into_iter().flatten() {
             if let Item::Message(text) = items::read(item, Phase::IsOver) {
                 let id = item["id"].as_str().unwrap_or_default();
@@ -235,15 +235,15 @@ impl CodexAppServer {
     fn call(&mut self, call: Call, out: &mut Vec<Said>) {
         let is_late = self.turn.is_none();
         let is_final = call.status.is_some_and(crate::update::Status::is_final);
-        // Nobody would end what begins after the turn's end.
+        // Nothing would end a call that begins after the turn's end.
         if is_late && !is_final && !self.streams.calls.is_known(&call.id) {
             return;
         }
         self.streams.call(call, out);
     }
 
-    /// Counts come for the thread and for its last request to the model; after a resume also
-    /// for turns that are long over.
+    /// Handles token counts, which come for the thread and for its last request to the model;
+    /// after a resume also for turns that are long over.
     fn used(&mut self, params: &Value, out: &mut Vec<Said>) -> bool {
         let counts = &params["tokenUsage"];
         let (Some(total), Some(last)) = (usage_of(&counts["total"]), usage_of(&counts["last"]))
@@ -293,7 +293,7 @@ impl CodexAppServer {
         out.push(Said::Update(Update::compaction(id, status, None)));
     }
 
-    /// The older word for it, which follows the item.
+    /// Handles the older notification of a compaction, which follows the item.
     fn compacted(&mut self, turn_id: &Value, out: &mut Vec<Said>) {
         let told = self.turn.as_ref().and_then(|turn| turn.compaction.clone());
         match told {
@@ -332,8 +332,8 @@ impl CodexAppServer {
     }
 }
 
-/// How a turn ended, by what its end tells. An end is one whatever its status is: one that we
-/// do not know is a failure, so that nobody takes the answer for a whole one.
+/// The ending of a turn by its `turn/completed`. An unknown status is a failure, so that nobody
+/// takes the answer for a whole one.
 fn ending(told: &Value, turn: &mut Turn) -> Ending {
     let error = told["error"]["message"]
         .as_str()

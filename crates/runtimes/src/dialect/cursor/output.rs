@@ -1,4 +1,4 @@
-//! One tool of Cursor's: `{"readToolCall":{"args":…,"result":…}}`, among other members.
+//! A tool call in Cursor's format: `{"readToolCall":{"args":…,"result":…}}`, with more members.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) struct Tool {
     /// `read`, or the name that an MCP server gave it.
     pub(super) name: String,
     pub(super) args: Value,
-    /// An object with one member that says how it went.
+    /// The result: an object with one member, `success` or another for a failure.
     pub(super) result: Value,
 }
 
@@ -28,7 +28,7 @@ impl Tool {
             let (args, result) = (&tool["args"], tool["result"].clone());
             let own = ["toolName", "name"].iter().find_map(|key| args[key].as_str());
             return Some(match own.or_else(|| tool["toolName"].as_str()) {
-                // A tool of somebody else's, with arguments within the arguments.
+                // A tool of an MCP server, with arguments within the arguments.
                 Some(own) if key == "mcpToolCall" => {
                     let args = if args["args"].is_object() { &args["args"] } else { args };
                     Self { name: own.to_owned(), args: args.clone(), result }
@@ -50,7 +50,7 @@ impl Tool {
         })
     }
 
-    /// Whether it only keeps the list of what is to do.
+    /// Whether it only keeps the todo list.
     pub(super) fn is_list(&self) -> bool {
         matches!(self.name.as_str(), "updateTodos" | "todoWrite" | "todo" | "readTodos")
     }
@@ -68,7 +68,7 @@ impl Tool {
         tools::plan_of(&Value::Array(todos.collect()))
     }
 
-    /// Anything but `success` is none, and a command says by its exit code.
+    /// Whether the call failed: a result without `success`, or a command with an exit code.
     pub(super) fn is_failure(&self) -> bool {
         let Some(result) = self.result.as_object() else { return false };
         let success = &self.result["success"];
@@ -76,7 +76,7 @@ impl Tool {
         !is_success || success["exitCode"].as_i64().is_some_and(|code| code != 0)
     }
 
-    /// What people see of the result.
+    /// The content of the call, for people.
     pub(super) fn content(&self) -> Vec<Content> {
         let change = self.change();
         let text = match &change {

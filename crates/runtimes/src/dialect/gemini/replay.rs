@@ -1,27 +1,27 @@
-//! Finds text that Gemini CLI prints again.
+//! A filter for text that Gemini CLI prints again after a dropped stream.
 //!
 //! When a model's stream is dropped, the CLI waits one second (two the second time, four the
-//! third), asks again, and prints the new answer from its beginning, with nothing in between
-//! that tells. So a piece begins a repetition when all of this holds:
+//! third), asks again, and prints the new answer from its beginning, with no line in between.
+//! So a piece begins a repetition when all of this holds:
 //!
 //! * no other line came since the piece before it;
 //! * it came after at least that wait by the CLI's own time stamps, and after a pause that is
 //!   out of step with the stream before it;
-//! * what was said so far is more than one short piece;
-//! * the text that follows says the whole of it again, from the first character. Until it has,
-//!   it is held back, and told after all if it turns out different.
+//! * the answer so far is more than one short piece;
+//! * the text that follows repeats all of it, from the first character. Until it has, it is held
+//!   back, and emitted after all if it turns out different.
 //!
 //! An ordinary answer does not repeat itself from its first character right after a pause.
-//! What is not found: a stream that was dropped after one short piece, and a second attempt
-//! that words things differently; both are told in full.
+//! Not recognised: a stream that was dropped after one short piece, and a second attempt with
+//! other words; both are emitted in full.
 
 use super::super::retold::Retold;
 
-/// What the CLI waits before its first new attempt, less what a timer may be early.
+/// The CLI's wait before its first new attempt, less what a timer may be early.
 const FIRST_WAIT_MS: u64 = 990;
-/// It gives up after so many new attempts.
+/// How many new attempts the CLI makes.
 const MAX_ATTEMPTS: u32 = 3;
-/// A pause is out of step when it is that many times the longest one before it.
+/// A pause may be a new attempt when it is this many times the longest one before it.
 const OUT_OF_STEP: u64 = 2;
 /// One piece alone must be at least a phrase to be recognised.
 const MIN_LONE_BYTES: usize = 24;
@@ -41,7 +41,7 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) new: String,
-    /// All that was said before has now been said again.
+    /// Whether the new attempt has just repeated all text before it.
     pub(super) is_told_again: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What extensions ask the user.
+//! Dialogs of extensions with the user.
 //!
 //! pi waits for an answer to `confirm`, `select`, `input` and `editor`, so each gets one: the
-//! first two from whoever answers asks, the others are cancelled since they want free text.
+//! first two become permission questions, the others are cancelled since they want free text.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) struct Dialogs {
 #[derive(Debug)]
 struct Dialog {
     id: String,
-    /// Of a `select`; empty for a `confirm`.
+    /// The choices of a `select`; empty for a `confirm`.
     choices: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Dialogs {
                 };
                 out.push(Said::Update(Update::notice(severity, message)));
             }
-            // Decoration of a terminal; nobody waits for an answer.
+            // Decoration of a terminal, without an answer.
             "setStatus" | "setWidget" | "setTitle" | "set_editor_text" => {}
             "input" | "editor" => {
                 let note = format!("an extension wanted an answer that cannot be given: {title}");
@@ -102,7 +102,7 @@ impl Dialogs {
         respond(ask, response, out);
     }
 
-    /// The turn is over; nobody wants to know any more.
+    /// Withdraws all dialogs, since the turn is over.
     pub(super) fn withdraw(&mut self, out: &mut Vec<Said>) {
         for dialog in self.open.drain(..) {
             out.push(Said::Withdrawn(dialog.id));
@@ -110,7 +110,7 @@ impl Dialogs {
     }
 }
 
-/// A request that could not be read.
+/// Cancels a dialog whose request could not be read.
 pub(super) fn refuse(event: &Value, out: &mut Vec<Said>) {
     if let Some(id) = event["id"].as_str() {
         respond(id, json!({ "cancelled": true }), out);
@@ -128,7 +128,7 @@ fn choices_of(options: &Value) -> Vec<String> {
     options.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// What choosing it would allow, from the words that such choices have.
+/// The kind of a choice, guessed from its words.
 fn kind_of(name: &str) -> AskKind {
     let name = name.to_lowercase();
     let first = name.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());

@@ -1,7 +1,7 @@
-//! How a conversation is opened, and what is wished for it.
+//! The opening of a conversation, and changes of its model and effort.
 //!
-//! pi says "success" to a session file that is not there and begins a new one, so a resume is
-//! believed only when the state shows messages.
+//! pi answers "success" for a session file that does not exist and begins a new one, so a resume
+//! counts only when the state shows messages.
 
 use std::collections::HashMap;
 
@@ -17,14 +17,14 @@ pub(super) struct Handshake {
     is_opening: bool,
     resume: Option<String>,
     wished_model: Option<String>,
-    /// A switch to the session to be resumed is tried once.
+    /// Whether a switch to the session to be resumed was tried; it is tried once.
     has_switched: bool,
-    /// What was asked for and is not answered yet, by the id of the command.
+    /// Commands without a response, by id.
     waiting: HashMap<String, Asked>,
     known: Vec<Known>,
     model: Option<Known>,
     session: Option<String>,
-    /// The state that was told, until the models are known too.
+    /// The open conversation by pi's state, until the models are known too.
     opened: Option<Opened>,
 }
 
@@ -37,18 +37,18 @@ struct Known {
     context_window: Option<u64>,
 }
 
-/// What a command of ours asked for.
+/// The purpose of a command of ours, by which its response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     State,
     Models,
     Commands,
-    /// The session to be resumed.
+    /// A switch to the session to be resumed.
     Switch,
     Wish,
 }
 
-/// All levels that a model which reasons may have.
+/// All thinking levels of a model that reasons.
 const EFFORTS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 impl Handshake {
@@ -94,7 +94,7 @@ impl Handshake {
         out: &mut Vec<Said>,
     ) -> bool {
         let data = &event["data"];
-        // Whoever asked for it, the state is worth knowing.
+        // The state is read, whichever command it answers.
         if event["command"] == "get_state" && event["success"] == true {
             self.model = known(&data["model"]);
             if !self.is_opening {
@@ -140,8 +140,8 @@ impl Handshake {
         if let Some(why) = self.loss(event) {
             let path = self.resume.clone().filter(|path| is_path(path) && !self.has_switched);
             let Some(path) = path else { return self.lose(&why, out) };
-            // argv did not bring it. pi works on commands side by side, so the state is asked
-            // for again only when the switch is answered.
+            // The arguments did not resume it. pi runs commands concurrently, so the state is
+            // requested again only when the switch is answered.
             self.has_switched = true;
             let command = json!({ "type": "switch_session", "sessionPath": path });
             return self.ask(Asked::Switch, command, commands, out);
@@ -164,7 +164,7 @@ impl Handshake {
         }
     }
 
-    /// pi does not even tell its state.
+    /// pi refused to report its state: the conversation cannot be opened.
     fn refused(&mut self, event: &Value, out: &mut Vec<Said>) {
         let error = event["error"].as_str();
         let message = error.unwrap_or("pi did not tell its state");
@@ -172,7 +172,7 @@ impl Handshake {
         self.give_up(&Fault::new(category, message), out);
     }
 
-    /// A conversation that is not open yet will not be.
+    /// Reports a conversation that is not open yet as lost.
     pub(super) fn give_up(&mut self, failure: &Fault, out: &mut Vec<Said>) {
         if std::mem::take(&mut self.is_opening) {
             out.push(Said::Lost(failure.clone()));
@@ -184,7 +184,7 @@ impl Handshake {
         out.push(Said::Lost(Fault::new(Category::SessionLost, why)));
     }
 
-    /// Why the conversation that was to be resumed is not the one that is open.
+    /// The reason why the open conversation is not the one to resume; `None` if it is.
     fn loss(&self, event: &Value) -> Option<String> {
         let wanted = self.resume.as_deref()?;
         let data = &event["data"];
@@ -197,7 +197,7 @@ impl Handshake {
         (!is_it || !has_messages).then(|| format!("no session found at {wanted}"))
     }
 
-    /// Says that the conversation is open once all is known.
+    /// Reports the conversation as open, once state and models are known.
     fn say_opened(&mut self, out: &mut Vec<Said>) {
         let is_waiting = self.waits_for(Asked::Models) || self.waits_for(Asked::Wish);
         if !self.is_opening || is_waiting {
@@ -242,7 +242,7 @@ impl Handshake {
         self.model.as_ref().is_some_and(|known| known.full_id() == model || known.id == model)
     }
 
-    /// The process is gone; a conversation that was to be resumed will not be.
+    /// The process is gone; a conversation that was still to be resumed is reported as lost.
     pub(super) fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_wanted {
             out.push(Said::Lost(stderr::failure(exit)));
@@ -276,7 +276,7 @@ fn known(model: &Value) -> Option<Known> {
     })
 }
 
-/// The file is what a resume takes.
+/// The id by which pi resumes: the session's file, or its id.
 fn session_of(state: &Value) -> &str {
     state["sessionFile"].as_str().or(state["sessionId"].as_str()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! When a turn runs, how it goes, and how it ended.
+//! The state of a turn: whether it runs, its usage, and its end.
 
 use serde_json::Value;
 use wire::{Category, Fault};
@@ -9,25 +9,25 @@ use crate::update::Cost;
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     is_running: bool,
-    /// We send prompts, so only they begin a turn. Without any, runs do: a recording.
+    /// Whether we send prompts, so only they begin a turn. Without any (a recording), runs do.
     is_live: bool,
     prompt: Option<String>,
-    /// A command of an extension may be all there is to a prompt.
+    /// Whether the prompt is a slash command, which an extension may handle without a run.
     is_command: bool,
     is_agent_running: bool,
     abort: Option<String>,
-    /// The question whether anything is still going on.
+    /// The id of the `get_state` that asks whether anything still runs.
     question: Option<String>,
     last: Option<Ending>,
     usage: Option<Usage>,
     cost: f64,
 }
 
-/// What follows from what was heard.
+/// The next step after an event or a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     Nothing,
-    /// It is time to ask for the state.
+    /// pi's state is to be requested.
     Ask,
     End,
     Unknown,
@@ -53,7 +53,7 @@ impl Turn {
         self.question = Some(id);
     }
 
-    /// Something that only a turn has. In a recording it may be the first that is left of it.
+    /// Begins a turn at an event that only a turn has, if none runs and this is a recording.
     pub(super) fn goes_on(&mut self) {
         if !self.is_live && !self.is_running {
             *self = Self { is_running: true, cost: self.cost, ..Self::default() };
@@ -79,7 +79,7 @@ impl Turn {
         }
     }
 
-    /// A run is over, and what was said of it is not known.
+    /// A run is over, and its `agent_end` could not be read.
     pub(super) fn agent_ends_somehow(&mut self) -> Heard {
         self.is_agent_running = false;
         match (self.is_running, self.is_live) {
@@ -89,7 +89,7 @@ impl Turn {
         }
     }
 
-    /// The same is tried again, so how it ended does not count.
+    /// The run is tried again, so its ending does not count.
     pub(super) fn retries(&mut self) {
         self.last = None;
         self.question = None;
@@ -136,7 +136,7 @@ impl Turn {
         });
     }
 
-    /// What was spent since the process started.
+    /// The cost since the process started.
     pub(super) fn cost(&self) -> Option<Cost> {
         (self.cost > 0.0 && self.cost.is_finite()).then(|| Cost::usd(self.cost))
     }
@@ -153,7 +153,7 @@ impl Turn {
             return if is_silent { Heard::Ask } else { Heard::Nothing };
         }
         if self.abort.as_deref() == Some(id) {
-            // Nothing was running, or it ended without a word.
+            // Nothing was running, or it ended without an event.
             return if self.is_agent_running || !is_good { Heard::Nothing } else { Heard::End };
         }
         if self.question.as_deref() == Some(id) {
@@ -163,7 +163,7 @@ impl Turn {
             let is_idle = !is_busy && !self.is_agent_running;
             return if is_idle { Heard::End } else { Heard::Nothing };
         }
-        // To a command of somebody else.
+        // A response to a command that is not ours.
         if is_good { Heard::Nothing } else { Heard::Unknown }
     }
 
@@ -185,7 +185,7 @@ impl Turn {
         Some(TurnEnd { ending, usage: self.usage.take() })
     }
 
-    /// Ends a turn that runs because nothing more can be known of it.
+    /// Ends a turn that runs because its end could not be read.
     pub(super) fn fail(&mut self, failure: Fault) -> Option<TurnEnd> {
         self.last = Some(Ending::Failed(failure));
         self.end()
@@ -204,13 +204,13 @@ impl Turn {
     }
 }
 
-/// Reads `429: {"message":"…"}`, or a sentence.
+/// The failure in an error such as `429: {"message":"…"}`, or in a plain sentence.
 pub(super) fn failure_of(error: &str) -> Fault {
     let json = error.split_once(": ").map_or(error, |(_, json)| json);
     let json = json::parse_or_null(json);
     let texts = [&json["message"], &json["error"]["message"]];
     let text = texts.iter().find_map(|text| text.as_str()).unwrap_or(error);
-    // What Node says of a stream that was dropped.
+    // Node's message for a stream that was dropped.
     if text == "terminated" {
         let message = "the connection to the model was lost (terminated)";
         return Fault::new(Category::UpstreamUnavailable, message);
