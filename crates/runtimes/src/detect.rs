@@ -168,7 +168,7 @@ async fn one_by_all_means(
 fn keep(options: &Options, learned: BTreeMap<String, Entry>) {
     let Some(dir) = options.cache_dir.as_ref().filter(|_| !learned.is_empty()) else { return };
     if let Err(error) = Cache::save(dir, learned) {
-        tracing::warn!(dir = %dir.display(), %error, "cannot keep what was found out");
+        tracing::warn!(dir = %dir.display(), %error, "cannot write the cache of detected agents");
     }
 }
 

@@ -154,7 +154,7 @@ impl Session {
             .map_err(|failure| RpcError::from(&failure))?;
         let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
         let opened = opening.await.unwrap_or_else(|_| {
-            let message = format!("the CLI did not come up within {OPEN_WITHIN:?}");
+            let message = format!("the CLI did not open a conversation within {OPEN_WITHIN:?}");
             Err(Fault::new(Category::Timeout, message))
         });
         opened.map_err(|failure| RpcError::from(&failure))

@@ -103,7 +103,7 @@ fn auth(definition: &Definition) -> Checked {
     require("auth.probe.args", !probe.args.is_empty(), "a CLI is never probed without arguments")?;
     words("auth.probe.args", &probe.args)?;
     let says_something = !probe.yes.is_empty() || !probe.no.is_empty();
-    require("auth.probe", says_something, "must say what means yes or what means no")?;
+    require("auth.probe", says_something, "must have `yes` or `no`")?;
     probe.yes.iter().chain(&probe.no).try_for_each(|word| text("auth.probe", word))
 }
 

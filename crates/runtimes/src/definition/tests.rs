@@ -147,7 +147,7 @@ fn probes_must_make_sense() {
     check("help = [\"--help\"]", "help = []", "features.help", "must be given");
     check("fast = \"--fast\"", "fast = \"\"", "features.flags", "blank");
     check("{ args = [\"status\"],", "{ args = [],", "auth.probe.args", "without arguments");
-    check("yes = [\"yes\"], no = [\"no\"]", "yes = []", "auth.probe", "means yes");
+    check("yes = [\"yes\"], no = [\"no\"]", "yes = []", "auth.probe", "must have");
     check("\"SOME_API_KEY\"", "\"SOME-KEY\"", "auth.env", "environment variable");
     check("\".some/auth.json\"", "\"~/x\"", "auth.files", "below the home");
     check("args = [\"models\"]", "args = []", "models.list.args", "empty");
@@ -240,7 +240,7 @@ fn a_resume_must_say_how() {
 
 #[test]
 fn permissions_must_be_honest() {
-    check("{ modes = { auto = [\"--yolo\"] },", "{ asks = true,", "asks", "nobody hears");
+    check("{ modes = { auto = [\"--yolo\"] },", "{ asks = true,", "asks", "needs prompt acp");
     check("{ modes = { auto = [\"--yolo\"] },", "{ modes = {},", "modes", "must offer a mode");
     check("env = { auto =", "env = { ask =", "permissions.env", "`ask` is not among");
     check("SOME_MODE =", "\"A B\" =", "permissions.env", "environment variable");

@@ -91,7 +91,7 @@ fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut
         let args: Vec<_> =
             definition.prefix_args.iter().chain(&definition.version.args).cloned().collect();
         let command = format!("{shown} {}", args.join(" "));
-        let message = format!("`{command}` did not tell the version: {why}");
+        let message = format!("`{command}` did not print a version: {why}");
         let is_slow = facts.version.as_ref().is_some_and(|fact| fact.is_provisional);
         let remedy = match is_slow {
             true => format!(

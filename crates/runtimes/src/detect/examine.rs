@@ -186,7 +186,7 @@ impl Examination<'_> {
         let form = definition.forms.get(index).filter(|form| form.is_acp())?;
         let permit = timeout_at(self.until, ACP_AT_ONCE.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
-            return Some(Fact::provisional(failed("it was not asked, too many others were")));
+            return Some(Fact::provisional(failed("too many other agents were asked")));
         };
         let features = known.features(definition);
         let whens = form.when.iter().filter(|when| features.contains(&when.feature));
@@ -291,7 +291,7 @@ fn has_flag(help: &str, flag: &str) -> bool {
 fn trouble(outcome: &Outcome, args: &[String]) -> String {
     let args = args.join(" ");
     match outcome {
-        Outcome::Ran(ran) => format!("`{args}` said nothing of use: {}", last_words(ran)),
+        Outcome::Ran(ran) => format!("`{args}` printed nothing of use: {}", last_words(ran)),
         Outcome::TimedOut => format!("`{args}` did not answer in time"),
         Outcome::NotFound => format!("`{args}`: its interpreter is missing"),
         Outcome::NotExecutable(why) | Outcome::NotStarted(why) => format!("`{args}`: {why}"),

@@ -171,7 +171,7 @@ impl Dialect for Pi {
         self.handshake.end(exit, out);
         match self.turn.exit(exit) {
             Some(end) => self.close(end, out),
-            None => self.calls.close("pi is gone", out),
+            None => self.calls.close("pi has ended", out),
         }
     }
 }

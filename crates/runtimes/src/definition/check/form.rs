@@ -141,7 +141,7 @@ fn permissions(form: &Form) -> Checked {
     for args in modes.values() {
         placeholder::only("permissions.modes", args, &[CWD])?;
     }
-    require("permissions.asks", !permissions.asks || speaks(form), "nobody hears it ask")?;
+    require("permissions.asks", !permissions.asks || speaks(form), "needs prompt acp or dialect")?;
     let is_usable = permissions.asks || !modes.is_empty();
     require("permissions.modes", is_usable, "a CLI that does not ask must offer a mode")?;
     for (mode, set) in &permissions.env {

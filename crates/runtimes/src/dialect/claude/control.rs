@@ -173,7 +173,7 @@ fn refusal(response: &Value) -> Fault {
     let error = &response["error"];
     let words = match error.as_str().or_else(|| error["message"].as_str()) {
         Some(words) => format!("the CLI refused the conversation: {words}"),
-        None => "the CLI answered our greeting with something else".to_owned(),
+        None => "the CLI sent an unexpected answer to `initialize`".to_owned(),
     };
     Fault::new(Category::classify(None, &words).or(Category::Protocol), words)
 }

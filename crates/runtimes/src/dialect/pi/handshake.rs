@@ -167,7 +167,7 @@ impl Handshake {
     /// pi refused to report its state: the conversation cannot be opened.
     fn refused(&mut self, event: &Value, out: &mut Vec<Said>) {
         let error = event["error"].as_str();
-        let message = error.unwrap_or("pi did not tell its state");
+        let message = error.unwrap_or("pi reported no state");
         let category = Category::classify(None, message).or(Category::Protocol);
         self.give_up(&Fault::new(category, message), out);
     }
@@ -189,7 +189,7 @@ impl Handshake {
         let wanted = self.resume.as_deref()?;
         let data = &event["data"];
         if event["success"] == false {
-            return Some(event["error"].as_str().unwrap_or("pi did not tell its state").to_owned());
+            return Some(event["error"].as_str().unwrap_or("pi reported no state").to_owned());
         }
         let file = data["sessionFile"].as_str().unwrap_or_default();
         let is_it = file.contains(wanted) || data["sessionId"] == wanted;
