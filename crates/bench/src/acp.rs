@@ -1,4 +1,4 @@
-//! What Switchyard adds to an agent, measured against the same agent alone.
+//! The cost of Switchyard in front of an agent, measured against the same agent alone.
 //!
 //! Each figure stands beside the floor that was measured in the same run: the demo agent on a
 //! bare pipe, driven by the same client.

@@ -39,7 +39,7 @@ pub(crate) struct Options {
     pub(crate) over: Vec<Over>,
 }
 
-/// How long one run lasts, and how often it is repeated. All points together take less than
+/// The duration of one run, and the number of rounds. All points together take less than
 /// six minutes, and less than one when it is to be quick.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// What can be measured here, and why other things cannot.
+/// The routers that can be measured here, and the reasons why others cannot.
 fn routers(options: &Options) -> anyhow::Result<(Vec<Through>, Vec<String>)> {
     let (mut routers, mut notes) = (vec![Through::Reference], Vec::new());
     match options.stdio_bus {

@@ -7,7 +7,7 @@ use memchr::memmem::{Finder, find};
 
 const MARK: &str = "chunk #";
 const DIGITS: usize = 8;
-/// Nothing that any peer would have to escape.
+/// The filling character, which no peer has to escape.
 const FILLING: char = '.';
 
 static MARK_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
@@ -79,7 +79,7 @@ fn digits_at(text: &[u8], at: usize) -> Option<u64> {
     })
 }
 
-/// What a prompt asks the scripted agent for.
+/// The chunks that a prompt asks the scripted agent for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     pub n_chunks: u64,
@@ -93,7 +93,7 @@ impl Wish {
         format!("{}{} {}.", Self::VERB, self.n_chunks, self.n_bytes)
     }
 
-    /// Finds it anywhere in a prompt: some clients put words of their own around it.
+    /// Finds the request anywhere in a prompt: some clients put text of their own around it.
     pub fn find_in(text: &str) -> Option<Self> {
         Self::read_at(text, find(text.as_bytes(), Self::VERB.as_bytes())?)
     }

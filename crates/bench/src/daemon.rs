@@ -42,9 +42,9 @@ const CHUNK_BYTES: usize = 40;
 const FEW: usize = 20;
 const MANY: usize = 1000;
 const ONE_CHUNK: Wish = Wish { n_chunks: 1, n_bytes: CHUNK_BYTES };
-/// Prompts before those that count: pages are mapped, code is compiled.
+/// Prompts before those that are measured, while pages are mapped and code is compiled.
 const WARM_UP: usize = 5;
-/// What a daemon does after it began to listen is part of what it holds when idle.
+/// The wait before the idle memory is read: start-up work goes on after a daemon listens.
 const SETTLE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Options {
@@ -59,7 +59,7 @@ pub(crate) struct Options {
 struct Pace {
     n_starts: usize,
     n_prompts: usize,
-    /// Of those that take a second each.
+    /// The prompts of the services that take a second for each.
     n_slow_prompts: usize,
     n_bursts: usize,
     n_session_starts: usize,
@@ -136,7 +136,7 @@ impl Measuring {
         }
     }
 
-    /// From starting the program to its first answer, and what it holds then.
+    /// Measures the time from starting the program to its first answer, and its memory then.
     fn starts(&mut self) {
         for _ in 0..self.pace.n_starts {
             let is_meant = |through: Through| through.is_daemon() && !through.is_second_row();
@@ -206,7 +206,7 @@ impl Measuring {
         });
     }
 
-    /// Nobody else has sessions without an agent.
+    /// Measures the memory of many sessions without an agent, which only Switchyard has.
     fn many_sessions(&mut self) {
         let is_meant = |through| through == Through::Switchyard(Over::Sse);
         self.each(is_meant, |stage, _, row| {

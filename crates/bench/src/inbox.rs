@@ -1,4 +1,4 @@
-//! Bytes that came in, cut into lines.
+//! A read buffer that cuts incoming bytes into lines.
 //!
 //! In: one `read` at a time. Out: lines with their newline. Only bytes that came since the last
 //! look are searched, and only the unfinished end of a read is ever moved.
@@ -14,9 +14,9 @@ const READ_BYTES: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
-    /// Where the first line that was not handed out starts.
+    /// The start of the first line that was not handed out.
     start: usize,
-    /// Up to where there is no newline.
+    /// The offset before which there is no newline.
     searched: usize,
 }
 

@@ -16,7 +16,7 @@ use std::process::Command;
 use anyhow::Context;
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
-/// Less than this comes and goes with the compiler.
+/// The tolerated change; less than this comes and goes with the compiler.
 const DRIFT_PERCENT: f64 = 5.0;
 
 struct Load {

@@ -1,4 +1,4 @@
-//! What the measuring programs share: one thread, epoll and no more work per message than it
+//! Code that the measuring programs share: one thread, epoll and no more work per message than it
 //! takes, so that what is measured is the bus between them.
 
 pub mod chunk;

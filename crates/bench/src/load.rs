@@ -43,7 +43,7 @@ pub struct Options {
     pub connections: Connections,
     pub warm: Duration,
     pub measure: Duration,
-    /// Whose CPU time and memory is reported.
+    /// The process whose CPU time and memory is reported.
     pub bus: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ struct Load {
     reader: AnswerReader,
     times: Histogram,
     is_measuring: bool,
-    /// Nothing more is asked.
+    /// No new requests are sent.
     is_settling: bool,
     n_errors: u64,
     n_wrong: u64,

@@ -1,4 +1,4 @@
-//! `make bench`: what Switchyard costs, measured beside what it is compared with.
+//! `make bench`: measures the cost of Switchyard beside other programs.
 //!
 //! In: the path of the binary, and the parts to run (all of them if none is named). Out: a
 //! table for each. Absolute figures depend on the machine and on what else it does; ratios of

@@ -25,10 +25,10 @@ use through::{Stage, Through};
 
 const FEW: usize = 20;
 const MANY: usize = 100;
-/// As a quick model speaks.
+/// The pause between tokens, that of a quick model.
 const PACE: Duration = Duration::from_millis(2);
 const FLOOD: u64 = 50_000;
-/// What an agent does after it has answered is part of what it holds when idle.
+/// The wait before the idle memory is read: work goes on after an agent's first answer.
 const SETTLE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Options {
@@ -90,7 +90,7 @@ struct Measuring {
 }
 
 impl Measuring {
-    /// From starting the program to its first answer, and what it holds then.
+    /// Measures the time from starting the program to its first answer, and its memory then.
     fn starts(&mut self) {
         for _ in 0..self.pace.starts {
             for row in self.rows.iter_mut().filter(|row| row.through != Through::Bare) {
@@ -144,7 +144,7 @@ impl Measuring {
         }
     }
 
-    /// What each session adds.
+    /// Measures the memory of each further session.
     fn sessions(&mut self) {
         for row in self.rows.iter_mut().filter(|row| row.through != Through::Bare) {
             if row.failure.is_some() {
@@ -170,7 +170,7 @@ fn open(stage: &Stage, model: &ModelServer, through: Through) -> anyhow::Result<
             Box::new(client)
         }
     };
-    // Pages are mapped, code is compiled.
+    // A warm-up, while pages are mapped and code is compiled.
     stream::short(stream.as_mut())?;
     Ok(stream)
 }

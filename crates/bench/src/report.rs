@@ -1,4 +1,4 @@
-//! What one run of the load client found: a line of JSON on its stdout.
+//! The report of one run of the load client: a line of JSON on its stdout.
 
 use serde::{Deserialize, Serialize};
 

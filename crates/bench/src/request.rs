@@ -11,7 +11,7 @@ const ID_START: &str = "\"id\":\"s";
 const SESSION_DIGITS: usize = 6;
 const COUNT_DIGITS: usize = 10;
 
-/// The answers that we look for say who they are within so many bytes; no more are searched.
+/// How many bytes of a line are searched for its id.
 const HEAD_BYTES: usize = 160;
 
 const FILLING: &[u8] = b"abcdefghijklmnopqrstuvwxyz 0123456789";
@@ -128,7 +128,7 @@ impl AnswerReader {
     }
 }
 
-/// Whose request or answer this is.
+/// The session of a request or an answer.
 pub fn session_of(id: &Finder<'_>, line: &[u8]) -> Option<usize> {
     let head = line.get(..HEAD_BYTES).unwrap_or(line);
     let digits = head.get(id.find(head)? + ID_START.len()..)?.get(..SESSION_DIGITS)?;

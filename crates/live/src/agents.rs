@@ -19,7 +19,7 @@ pub struct Agent {
     pub package: Package,
     pub launch: Launch,
     pub recipe: fn(&Surroundings) -> Recipe,
-    /// What it asks permission for.
+    /// The actions it asks permission for.
     pub asks: Asks,
     /// `--model`, and the name under which the server then sees it.
     pub model: Option<(&'static str, &'static str)>,
@@ -49,13 +49,13 @@ pub enum Asks {
     Never(&'static str),
 }
 
-/// Where an agent does something else than the others, and that is right for it.
+/// An accepted deviation of an agent from the others.
 #[derive(Debug, Clone, Copy)]
 pub enum Quirk {
     NotApplicable(&'static str),
     /// The error of the provider is told in these words of the agent's, and the turn ends as usual.
     ErrorAsText(&'static str),
-    /// The agent ends its turn without a word, so that only the fact of an error is known.
+    /// The agent ends its turn without output, so only the fact of an error is known.
     Hides,
     /// The agent tries again for so long that we cancel.
     KeepsTrying,

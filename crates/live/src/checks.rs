@@ -1,4 +1,4 @@
-//! What each agent is put through, by `switchyard run`.
+//! The checks of each agent by `switchyard run`.
 //!
 //! In: an agent in its place. Out: pass, fail or not applicable, each with a few words.
 //! A check looks at what Switchyard logged, at the disk, at what the model server was asked and

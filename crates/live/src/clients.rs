@@ -44,7 +44,7 @@ fn surroundings(at: &Surroundings) -> Recipe {
     Recipe { variables, ..Recipe::default() }
 }
 
-/// What the client has the agent do.
+/// The task that the client gives the agent.
 #[derive(Debug, Clone, Copy)]
 enum Check {
     /// Read, edit and a command in one session, every question answered with yes.

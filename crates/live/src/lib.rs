@@ -38,6 +38,6 @@ use std::io::Write as _;
 
 /// A line about what is going on.
 pub fn say(line: &str) {
-    // Whoever closed stderr does not want to know.
+    // An error means that stderr is closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -113,7 +113,7 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
     Ok(!rows.iter().any(table::Row::has_failed))
 }
 
-/// Tells of every request, until the program is ended.
+/// Runs the model server and prints every request, until the program is ended.
 async fn serve(port: u16) -> io::Result<bool> {
     let server = Server::start_on(port).await?;
     writeln!(io::stdout(), "{}", server.url())?;

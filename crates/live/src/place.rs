@@ -19,7 +19,7 @@ use testkit::proc;
 
 // Agents that end by themselves take a moment; beyond this something was forgotten.
 const UNTIL_ALL_ENDED: Duration = Duration::from_secs(30);
-/// How the built-in agent is told from what it is part of.
+/// The verb by which processes of the built-in agent are told from others of the binary.
 const OWN_VERB: &str = "native-agent";
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
@@ -33,7 +33,7 @@ pub struct Place {
     variables: Vec<(OsString, OsString)>,
     /// The beginning of the path of this agent's requests to the model server.
     prefix: String,
-    /// Where what happened is written down; nowhere if nobody wants to know.
+    /// The directory of records; `None` if none are kept.
     records: Option<PathBuf>,
 }
 
@@ -53,7 +53,7 @@ impl Place {
         let prefix = format!("/{}", agent.id);
         let at = Surroundings {
             home: root.path().join("home"),
-            // Something else may stand before the model.
+            // Another server may be in front of the model.
             model_url: model_url.unwrap_or_else(|| format!("{}{prefix}", model.url())),
         };
         let recipe = (agent.recipe)(&at);
@@ -98,7 +98,7 @@ impl Place {
         command
     }
 
-    /// Where Switchyard keeps everything.
+    /// Switchyard's home.
     pub fn yard(&self) -> PathBuf {
         self.root.path().join("yard")
     }
@@ -111,7 +111,7 @@ impl Place {
         command
     }
 
-    /// The words that name the agent: before and after the rest of the command line.
+    /// The arguments that name the agent: before and after the rest of the command line.
     pub fn named(&self) -> (Vec<String>, Vec<String>) {
         match self.agent.launch {
             Launch::Name { name, .. } | Launch::Own(name) => (vec![name.to_owned()], vec![]),
@@ -198,7 +198,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// What a failed check left must not disturb the next.
+    /// Processes that a failed check left must not disturb the next.
     fn drop(&mut self) {
         for pid in self.processes() {
             proc::kill9(pid);
@@ -223,7 +223,7 @@ fn variables(
         ("LANG".into(), "C.UTF-8".into()),
         ("TERM".into(), "dumb".into()),
         ("SHELL".into(), "/bin/bash".into()),
-        // Whoever wants to leave the machine is told at once that there is no way.
+        // Requests to other machines fail at once: our server refuses to be a proxy.
         ("HTTPS_PROXY".into(), model.url().into()),
         ("NO_PROXY".into(), "127.0.0.1,localhost".into()),
     ];

@@ -1,4 +1,4 @@
-//! What is checked with the official SDK's client, through `switchyard acp`.
+//! Checks with the official SDK's client, through `switchyard acp`.
 //!
 //! In: an agent in its place. Out: one verdict for each check.
 //! Every line of every conversation is judged by the official schema.

@@ -13,15 +13,15 @@ pub use running::{CannotStart, Running};
 use crate::agents::{Agent, Asks, Launch, OWN, recipes};
 use crate::install::{Package, Source};
 
-/// What `LiteLLM`'s mocked model says.
+/// The text of `LiteLLM`'s mocked model.
 pub const MOCKED: &str = "This is said by a mock of LiteLLM, in several pieces.";
 
 #[derive(Debug)]
 pub struct ModelServer {
     pub package: Package,
-    /// Where it is looked for when nothing is configured.
+    /// The port at which discovery looks for it.
     pub port: u16,
-    /// What it is called when it is found there.
+    /// The title under which discovery lists it.
     pub title: &'static str,
     pub kind: Kind,
     /// The built-in agent with this server.

@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 pub const BEGIN: &str = "<!-- live:begin -->";
 pub const END: &str = "<!-- live:end -->";
 
-/// One agent.
+/// One row: an agent and its verdicts.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub agent: String,
     pub version: String,
     /// In the order of the columns; empty if it could not be installed.
     pub cells: Vec<(String, Verdict)>,
-    /// Why nothing was checked.
+    /// The reason why nothing was checked.
     pub problem: Option<String>,
 }
 

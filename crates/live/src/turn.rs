@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 /// Far above what any turn here takes; only a stuck one gets there.
 pub const DEADLINE: Duration = Duration::from_mins(4);
 
-/// Why a turn gave no answer.
+/// The reason why a turn gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Stuck {
     #[error("cannot run switchyard: {0}")]
@@ -167,7 +167,7 @@ impl Turn {
         self.of(kind).filter_map(|payload| payload["update"]["content"]["text"].as_str()).collect()
     }
 
-    /// In one line, for a failure.
+    /// The turn in one line, for a failure's message.
     pub fn told(&self) -> String {
         let error = shortened(self.stderr.trim());
         format!(

@@ -1,9 +1,9 @@
-//! How a check has ended, and why.
+//! The verdict of a check, and the reason.
 
 use crate::turn::Stuck;
 use std::io;
 
-/// With a few words that explain it; empty if there is nothing to say.
+/// The verdict, with a short explanation or an empty text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Pass(String),

@@ -25,19 +25,18 @@ use process::Process;
 use profile::Profile;
 use session::Session;
 
-/// A browser is a handful of processes that all want to compute at once. Tests that run at the
-/// same time wait here for their turn.
+/// The browsers that may run at once; other tests wait. A browser is a handful of processes that
+/// all want to compute at once.
 static SEATS: Semaphore = Semaphore::const_new(2);
 
-/// Browsers that nobody uses. Starting one takes longer than most tests with it.
+/// Idle browsers for the next test. Starting one takes longer than most tests with it.
 static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
 
-/// How soon a page that gave no answer is asked again.
+/// The pause before a condition that did not hold is tried again.
 const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(80);
 
-/// Looks again and again, for a second at most: a page that is frozen or left answers nobody. In the
-/// page and not from here, because a question through the driver takes the browser longer than the
-/// answer.
+/// The script that polls a condition in the page, for a second at most, since a page that is frozen
+/// or left never answers. It polls in the page, because a call through the driver takes longer.
 const WAIT: &str = "
 const give_up_at = performance.now() + 1000;
 while (!is_so() && performance.now() < give_up_at) await new Promise((done) => setTimeout(done, 40));
@@ -46,7 +45,7 @@ return is_so();";
 #[derive(Debug)]
 pub struct Browser {
     session: Session,
-    /// Always there until it is handed on.
+    /// `None` only once it is handed on.
     driven: Option<Driven>,
     _seat: SemaphorePermit<'static>,
 }
@@ -63,7 +62,7 @@ struct Driven {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // What a test that failed has left is not handed on.
+        // The browser of a failed test is not handed on.
         if let (false, Some(driven)) = (std::thread::panicking(), self.driven.take())
             && let Ok(mut idle) = IDLE.lock()
         {
@@ -118,7 +117,7 @@ impl Browser {
         let profile = Profile::create(&debugger, Some(profile)).await;
         let session = Session::at(address.clone());
         session.post("window", &json!({ "handle": profile.tab })).await.expect("the new tab");
-        // What the pages of another test have said.
+        // Drops the console messages of another test's pages.
         let _ = session.post("se/log", &json!({ "type": "browser" })).await;
         (session, Driven { process, address, debugger, profile })
     }
@@ -191,7 +190,7 @@ impl Browser {
         format!("element/{}", id.expect("an element has an id"))
     }
 
-    /// The address bar.
+    /// The address of the page that is open.
     pub async fn url(&self) -> String {
         let url = self.session.get("url").await.expect("an address");
         url.as_str().unwrap_or_default().to_owned()
@@ -257,13 +256,13 @@ impl Browser {
         self.devtools("Network.setExtraHTTPHeaders", json!({ "headers": headers })).await;
     }
 
-    /// Calls what `WebDriver` has no word for, in the words of Chromium's developer tools.
+    /// Sends a command of Chromium's developer tools, for functions that `WebDriver` lacks.
     pub async fn devtools(&self, command: &str, params: Value) -> Value {
         let order = json!({ "cmd": command, "params": params });
         self.session.post("goog/cdp/execute", &order).await.expect(command)
     }
 
-    /// What the console has said since it was asked last.
+    /// The console messages since the last call.
     pub async fn console(&self) -> Vec<String> {
         let log = self.session.post("se/log", &json!({ "type": "browser" })).await;
         let entries = log.unwrap_or_default();

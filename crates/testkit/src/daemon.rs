@@ -38,7 +38,7 @@ impl Daemon {
         Self::start_command(yard, yard.command(all))
     }
 
-    /// A command that ends up in `serve`, as it is.
+    /// Starts a daemon by a command that ends up in `serve`, unchanged.
     #[track_caller]
     pub fn start_command(yard: &Yard, mut command: std::process::Command) -> Self {
         let stderr = yard.home().join("daemon.stderr");
@@ -65,7 +65,7 @@ impl Daemon {
         daemon
     }
 
-    /// The line that it printed.
+    /// The first line that the daemon printed.
     pub fn line(&self) -> &str {
         self.line.trim_end()
     }

@@ -1,8 +1,8 @@
 //! A reader of a session's events, by SSE or by WebSocket.
 //!
 //! In: where the daemon listens and what to read. Out: frames, one at a time. Nothing is read
-//! before a test asks for it; the socket's own buffer is kept small, so that a reader that
-//! does not read is one that does not take. Connections block, one thread each.
+//! before a test asks for it; the socket's own buffer is kept small, so that a reader that does
+//! not read soon blocks the daemon. Connections block, one thread each.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,17 +15,17 @@ use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 use crate::daemon::Daemon;
 use crate::process::PATIENCE;
 
-/// What the kernel keeps for a reader that does not read.
+/// The size of the socket's receive buffer, small so that a slow reader shows.
 const SMALL_BUFFER: usize = 16 << 10;
 
-/// How events are carried.
+/// The transport of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
     Sse,
     WebSocket,
 }
 
-/// What to read.
+/// The query of an event stream.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub carrier: Carrier,
@@ -85,7 +85,7 @@ pub enum EventClient {
     WebSocket(Box<WebSocket<TcpStream>>),
 }
 
-/// Why there are no events.
+/// The daemon's refusal of a stream.
 #[derive(Debug)]
 pub struct Refused {
     pub status: u16,
@@ -104,7 +104,7 @@ impl EventClient {
         Self::try_connect(address, daemon.token(), request)
     }
 
-    /// For whoever outlives the daemon.
+    /// Opens a stream at an address, for tests in which the daemon may end meanwhile.
     #[track_caller]
     pub fn try_connect(
         address: SocketAddr,
@@ -152,7 +152,7 @@ impl EventClient {
         Ends { ours: ours.port(), theirs: theirs.port() }
     }
 
-    /// The socket, for those who read without understanding.
+    /// The raw socket, for tests that read bytes.
     pub fn socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Sse(lines) => lines.get_mut().inner.get_mut(),
@@ -311,7 +311,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// A body in HTTP's chunks, without them.
+/// A decoder of HTTP's chunked bodies.
 #[derive(Debug)]
 pub struct Dechunked {
     inner: BufReader<TcpStream>,

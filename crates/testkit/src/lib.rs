@@ -1,12 +1,13 @@
-//! What tests need to judge Switchyard by something other than itself.
+//! Test tools that judge Switchyard by something other than itself.
 //!
-//! In: real processes and what they said. Out: whether it was ACP, whether it is over, what is
-//! left of it. The peers on both sides are built with the official SDK, and the judge is the
-//! official schema, so that our own misreading of the protocol cannot agree with itself.
+//! In: real processes and their messages. Out: whether these were ACP, whether the processes have
+//! ended, what is left of them. The peers on both sides are built with the official SDK, and the
+//! judge is the official schema, so that our own misreading of the protocol cannot agree with
+//! itself.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`transcript`] | who said what, in order |
+//! | [`transcript`] | the messages of both peers, in order |
 //! | [`schema`] | the verdict on a transcript |
 //! | [`tap`] | recording two peers that know nothing of it |
 //! | [`sdk_client`] | a client made with the official SDK |
@@ -15,7 +16,7 @@
 //! | [`event_client`] | a reader of a session's events by SSE or WebSocket, as slow as a test wants |
 //! | [`browser`] | a real browser without a window, and what happens in its pages |
 //! | [`model_server`] | a model endpoint that follows a script, and fails in every way |
-//! | [`process`] | the binary under test in a home of its own, and patience |
+//! | [`process`] | the binary under test in a home of its own, and waiting for conditions |
 //! | [`tools`] | where the programs of this crate are |
 //! | [`proc`] | what `/proc` knows about processes |
 

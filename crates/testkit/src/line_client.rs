@@ -1,4 +1,4 @@
-//! A client that sends and reads any bytes: what a well-made client would never do, too.
+//! A client that sends and reads any bytes, valid or not.
 //!
 //! In: a socket or a pair of pipes. Out: the lines that come, each of which must be JSON-RPC,
 //! as text so that ids can be compared byte by byte.
@@ -33,7 +33,7 @@ enum Stream {
 pub struct LineClient {
     stream: Stream,
     unread: Vec<u8>,
-    /// Up to where `unread` is known to hold no newline.
+    /// The offset in `unread` before which there is no newline.
     searched: usize,
     /// Lines that came while another was waited for.
     aside: VecDeque<String>,
@@ -85,7 +85,7 @@ impl LineClient {
         })
     }
 
-    /// One line; the newline is added.
+    /// Sends one line; the newline is added.
     #[track_caller]
     pub fn send(&mut self, line: &str) {
         self.send_bytes(line.as_bytes());
@@ -97,7 +97,7 @@ impl LineClient {
         self.try_send_bytes(bytes).expect("the other side still reads");
     }
 
-    /// Fails when the other side is gone.
+    /// Sends one line; an error when the other side is gone.
     #[track_caller]
     pub fn try_send_bytes(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
         let give_up_at = Instant::now() + PATIENCE;
@@ -115,7 +115,7 @@ impl LineClient {
         Ok(())
     }
 
-    /// A request under an id of the test's choice, as raw JSON.
+    /// Sends a request under an id of the test's choice, as raw JSON.
     #[track_caller]
     pub fn request(&mut self, id: &str, method: &str, params: &Value) {
         self.send(&format!(
@@ -128,7 +128,7 @@ impl LineClient {
         self.send(&format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
     }
 
-    /// The end of what we say; we still listen.
+    /// Closes our sending side; reading goes on.
     pub fn finish_sending(&mut self) {
         match &mut self.stream {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write).unwrap(),
@@ -143,7 +143,7 @@ impl LineClient {
         self.aside.pop_front().or_else(|| self.read_line().map(checked))
     }
 
-    /// The same without a look at what it says.
+    /// The next line without a check that it is JSON-RPC.
     #[track_caller]
     pub fn next_raw(&mut self) -> Option<String> {
         self.aside.pop_front().or_else(|| self.read_line())
@@ -174,20 +174,20 @@ impl LineClient {
         }
     }
 
-    /// The answer with this id, which is no question of the other side.
+    /// The answer with this id; requests of the other side are skipped.
     #[track_caller]
     pub fn answer_to(&mut self, id: &Value) -> Value {
         self.wait_for(|message| message["id"] == *id && message.get("method").is_none())
     }
 
-    /// Asks and waits for the answer; the whole of it, an error as well.
+    /// Sends a request and waits for the whole answer, which may be an error.
     #[track_caller]
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start(method, params);
         self.answer_to(&id)
     }
 
-    /// Asks for something that is granted.
+    /// Sends a request and gives its result; an error fails the test.
     #[track_caller]
     pub fn result(&mut self, method: &str, params: &Value) -> Value {
         let mut answer = self.ask(method, params);
@@ -195,7 +195,7 @@ impl LineClient {
         answer["result"].take()
     }
 
-    /// Asks without waiting; the id.
+    /// Sends a request without waiting; gives its id.
     #[track_caller]
     pub fn start(&mut self, method: &str, params: &Value) -> Value {
         self.n_asked += 1;
@@ -225,7 +225,7 @@ impl LineClient {
         n_lines
     }
 
-    /// What has come while something else was waited for.
+    /// The lines that came while another was waited for.
     pub fn put_aside(&self) -> impl Iterator<Item = &str> {
         self.aside.iter().map(String::as_str)
     }

@@ -55,7 +55,7 @@ pub struct ModelServer {
 
 struct Shared {
     state: Mutex<State>,
-    /// Counts changes, for whoever waits for one.
+    /// A counter of changes, for waiting.
     changes: watch::Sender<u64>,
 }
 
@@ -63,7 +63,7 @@ struct Shared {
 struct State {
     script: VecDeque<Answer>,
     brain: Option<Brain>,
-    /// By path, as often as they are asked for.
+    /// Answers by path, given as often as they are asked for.
     fixed: HashMap<String, Answer>,
     asked: Vec<Asked>,
     n_connections: usize,
@@ -71,7 +71,7 @@ struct State {
 }
 
 impl ModelServer {
-    /// On a port of its own.
+    /// Starts a server on a port of its own.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -87,12 +87,12 @@ impl ModelServer {
         self.address.port()
     }
 
-    /// Without a path.
+    /// The server's address, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// As `OPENAI_BASE_URL` has it.
+    /// The address for `OPENAI_BASE_URL`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -103,26 +103,26 @@ impl ModelServer {
         self
     }
 
-    /// Decides what is answered when the script is over.
+    /// Sets the closure that answers when the script is over.
     pub fn brain(&self, brain: impl FnMut(&Asked) -> Answer + Send + 'static) -> &Self {
         self.shared.change(|state| state.brain = Some(Box::new(brain)));
         self
     }
 
-    /// What `GET /v1/models` lists.
+    /// Sets the models that `GET /v1/models` lists.
     pub fn models<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> &Self {
         let data: Vec<_> =
             ids.into_iter().map(|id| json!({ "id": id, "object": "model" })).collect();
         self.on("/v1/models", status(200).json(&json!({ "object": "list", "data": data })))
     }
 
-    /// What a path answers, every time, whatever the method.
+    /// Sets the answer of a path, for every request of any method.
     pub fn on(&self, path: &str, answer: Answer) -> &Self {
         self.shared.change(|state| state.fixed.insert(path.to_owned(), answer));
         self
     }
 
-    /// Everything that was asked.
+    /// All requests that came.
     pub fn asked(&self) -> Vec<Asked> {
         self.shared.state().asked.clone()
     }
@@ -192,7 +192,7 @@ impl Shared {
         changed
     }
 
-    /// Notes what was asked, and finds the answer.
+    /// Records a request, and finds its answer.
     fn decide(&self, asked: Asked) -> Answer {
         self.change(|state| {
             state.asked.push(asked.clone());

@@ -1,4 +1,4 @@
-//! What `/proc` knows about processes.
+//! Facts about processes from `/proc`.
 //!
 //! In: a pid, or a mark in the environment. Out: which processes live, and how big they are.
 //! A zombie does not live: nothing of it runs, and its parent has yet to look.
@@ -15,7 +15,7 @@ pub struct Memory {
     pub peak_kib: u64,
 }
 
-/// Everything below a process that lives, in no particular order; not the process itself.
+/// The living descendants of a process, in no particular order.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<(u32, bool)>> = HashMap::new();
     for pid in all() {
@@ -53,7 +53,7 @@ pub fn is_alive(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| stat.is_alive())
 }
 
-/// Nothing if the process is gone.
+/// The memory of a process; nothing if it is gone.
 pub fn memory(pid: u32) -> Option<Memory> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kib = |name: &str| -> Option<u64> {
@@ -78,7 +78,7 @@ pub fn kill9(pid: u32) {
     }
 }
 
-/// A process, and no other that has its pid later: pids come round within one run of the tests.
+/// A process by pid and start time: pids are reused within one run of the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub pid: u32,
@@ -91,7 +91,7 @@ impl Identity {
         Some(Self { pid, started_at: Stat::of(pid)?.started_at })
     }
 
-    /// The parent that has yet to look, if the process is a zombie.
+    /// The parent that has not reaped it, if the process is a zombie.
     pub fn zombie_of(&self) -> Option<u32> {
         let stat = Stat::of(self.pid)?;
         (stat.started_at == self.started_at && !stat.is_alive()).then_some(stat.parent)

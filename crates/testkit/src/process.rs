@@ -1,4 +1,4 @@
-//! The binary under test in a home of its own, and patience.
+//! The binary under test in a home of its own, and waiting for conditions.
 //!
 //! In: the path of the binary (`env!("CARGO_BIN_EXE_switchyard")`, which only its own tests know).
 //! Out: commands that share one temporary home and carry one mark, and what is left of them.
@@ -12,17 +12,17 @@ use std::time::{Duration, Instant};
 
 pub use soak::PATIENCE;
 
-/// Marks every process that a test started, however far down.
+/// The environment variable that marks every process that a test started, however far down.
 pub const MARK: &str = "TESTKIT_MARK";
 
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// What is in the directory of a test.
+/// The name of Switchyard's home in the directory of a test.
 const HOME: &str = "yard";
 const USER: &str = "home";
 const WORK: &str = "work";
 
-// Where the user's own configuration would come from.
+// Variables that would bring in the user's own configuration.
 const USER_VARIABLES: [&str; 5] =
     ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
 
@@ -80,7 +80,7 @@ impl Yard {
         self.command(args).into()
     }
 
-    /// Another program in the same surroundings, such as `acp-tap` around the binary.
+    /// Another program in the same environment, such as `acp-tap` around the binary.
     pub fn other<S: AsRef<OsStr>>(
         &self,
         program: impl AsRef<OsStr>,
@@ -132,7 +132,7 @@ impl Yard {
         proc::marked(MARK, &self.mark)
     }
 
-    /// Panics if something of this yard still lives after a while.
+    /// Panics if a process of this home still lives after a while.
     #[track_caller]
     pub fn assert_empty_within(&self, deadline: Duration) {
         let is_empty = wait_until(deadline, || self.left_over().is_empty());
@@ -163,8 +163,7 @@ pub fn wait_until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Between two questions to a daemon about something that is waited for: asked without a break, it
-/// has time for little else.
+/// Waits between two polls of a daemon: polled without a break, it has time for little else.
 pub async fn pause_between_polls() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }

@@ -8,13 +8,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A script with its first line, `#!/bin/sh` or another.
+/// Writes an executable script; its text has the first line, `#!/bin/sh` or another.
 #[track_caller]
 pub fn write(path: &Path, script: &str) {
     make("cat >\"$0\" && chmod 755 \"$0\"", path, Path::new(""), script);
 }
 
-/// With the permissions that it has.
+/// Copies a program with its permissions.
 #[track_caller]
 pub fn copy(from: &Path, to: &Path) {
     make("cp -p \"$1\" \"$0\"", to, from, "");

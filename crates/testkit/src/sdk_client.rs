@@ -1,4 +1,4 @@
-//! A client made with the official SDK: the counterpart that we did not write.
+//! An ACP client made with the official SDK: a counterpart that we did not write.
 //!
 //! In: a command that speaks ACP v1 on stdio, and [`Manners`]. Out: typed answers, the updates in
 //! their order, and a transcript of every line.
@@ -53,7 +53,7 @@ pub struct SdkClient {
     exit: oneshot::Receiver<ExitStatus>,
 }
 
-/// Everything that this client can do.
+/// All capabilities of this client.
 pub fn all_capabilities() -> ClientCapabilities {
     ClientCapabilities::new()
         .fs(FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
@@ -93,7 +93,7 @@ impl SdkClient {
         self.ask(NewSessionRequest::new(cwd)).await
     }
 
-    /// The answer, and what was replayed before it.
+    /// Loads a session: the answer, and the updates that were replayed before it.
     pub async fn load_session(
         &self,
         session: &SessionId,
@@ -112,7 +112,7 @@ impl SdkClient {
         self.ask(ResumeSessionRequest::new(session.clone(), cwd)).await
     }
 
-    /// All pages.
+    /// The sessions of all pages.
     pub async fn list_sessions(&self) -> Result<Vec<SessionInfo>> {
         let mut sessions = Vec::new();
         let mut request = ListSessionsRequest::new();
@@ -138,7 +138,7 @@ impl SdkClient {
         self.ask(SetSessionModeRequest::new(session.clone(), mode.to_owned())).await.map(drop)
     }
 
-    /// One whole turn.
+    /// Runs one whole turn.
     pub async fn prompt(&self, session: &SessionId, text: &str) -> Result<Turn> {
         self.start_prompt(session, text).finish().await
     }
@@ -159,18 +159,18 @@ impl SdkClient {
         self.memory.withdraw_permissions(session)
     }
 
-    /// Any request of the SDK's.
+    /// Sends any request of the SDK's.
     pub async fn ask<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response> {
         let answer = self.connection.send_request(request).block_task();
         tokio::time::timeout(PATIENCE, answer).await.expect("the agent does not answer")
     }
 
-    /// Any request at all, such as an extension.
+    /// Sends any request at all, such as an extension.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value> {
         self.ask(UntypedMessage::new(method, params)?).await
     }
 
-    /// Any notification at all.
+    /// Sends any notification at all.
     pub fn notify(&self, method: &str, params: Value) -> Result<()> {
         self.connection.send_notification(UntypedMessage::new(method, params)?)
     }
@@ -181,7 +181,7 @@ impl SdkClient {
         self.memory.updates()
     }
 
-    /// What the agent asked permission for so far.
+    /// The permission requests so far.
     pub fn permissions_asked(&self) -> Vec<RequestPermissionRequest> {
         self.memory.permissions_asked()
     }
@@ -215,7 +215,7 @@ impl SdkClient {
         tokio::time::timeout(PATIENCE, closed).await.expect("the agent does not end");
     }
 
-    /// Closes the agent's stdin, and gives how it ended and all that was said.
+    /// Closes the agent's stdin; gives its exit status and the transcript.
     ///
     /// An agent that does not end by itself within [`GRACE`] is killed.
     pub async fn stop(mut self) -> (ExitStatus, Transcript) {

@@ -1,4 +1,4 @@
-//! A wire between two peers that writes down what passes.
+//! A recorder between two peers on stdio, which writes down every line.
 //!
 //! In: `acp-tap OUT.ndjson -- CMD ARGS…` and our stdin. Out: the child's stdout, byte for byte, its
 //! exit code, and one JSON [`Entry`] per line appended to the file.
@@ -19,13 +19,14 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: acp-tap OUT.ndjson -- CMD ARGS…";
 
-// What the child wrote is still in the pipe when it is gone. A grandchild that holds the pipe open
-// must not keep us: without the tap the client would have seen the exit at once.
+// How long to read on after the child's exit, when its last output is still in the pipe. A
+// grandchild that holds the pipe open must not keep us: without the tap the client would have seen
+// the exit at once.
 const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reads what `acp-tap` wrote.
+/// Reads a file that `acp-tap` wrote.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Transcript> {
     Transcript::read(path)
 }
@@ -72,7 +73,7 @@ fn dup(fd: impl AsFd) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// As a shell reports it.
+/// The exit code as a shell reports it.
 fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Where the programs of this crate are.
+//! The paths of this crate's programs, which are built when needed.
 //!
 //! In: the binary under test and a name. Out: the path of a program that is up to date.
 //! Cargo builds the programs of a dependency for nobody, so the tests of other crates ask here:
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Where cargo was started for the tests, so that what is relative in its variables stays true.
+/// The directory in which cargo was started for the tests, so that relative paths in its variables
+/// stay valid.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// `acp-tap` or `sdk-agent`, beside `exe`.

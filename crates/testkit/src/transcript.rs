@@ -1,4 +1,4 @@
-//! Who said what, in the order in which it was said.
+//! A transcript: the lines of both peers, in order.
 //!
 //! In: lines with their direction. Out: the same, and the JSON in them.
 //! A line is kept as it was, also when it is no message.

@@ -25,13 +25,13 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// A bus may hand over pipes that do not block.
+/// Waits for a pipe: a bus may hand over pipes in non-blocking mode.
 fn wait_for(mut pipe: PollFd<'_>) -> anyhow::Result<()> {
     poll(std::slice::from_mut(&mut pipe), None)?;
     Ok(())
 }
 
-/// Lines that are no requests get no answer.
+/// Answers a request; other lines get no answer.
 fn answer(line: &[u8], outbox: &mut Outbox) {
     let Some(message) = Message::read(line) else { return };
     let (Some(id), Some(_)) = (message.id, message.method) else { return };

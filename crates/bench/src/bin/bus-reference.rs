@@ -23,7 +23,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, listen, sockopt};
 
-/// A thousand clients may come at the same moment.
+/// The listen backlog: a thousand clients may connect at the same moment.
 const BACKLOG: i32 = 1024;
 const MAX_EVENTS: usize = 512;
 
@@ -86,11 +86,11 @@ struct Router {
     epoll: OwnedFd,
     listener: OwnedFd,
     worker: Party,
-    /// By token; those that left stay as `None`, so that no token is used twice.
+    /// The clients by token; those that left stay as `None`, so that no token is used twice.
     clients: Vec<Option<Party>>,
-    /// Which client each session's answers go to.
+    /// The client of each session, to which its answers go.
     owners: Vec<usize>,
-    /// Clients for whom something waits.
+    /// Clients with output that waits to be written.
     touched: Vec<usize>,
     id: Finder<'static>,
 }

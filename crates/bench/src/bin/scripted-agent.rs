@@ -1,5 +1,5 @@
-//! `scripted-agent`: an ACP agent that costs as little as possible, for what carries its words
-//! to be measured.
+//! `scripted-agent`: an ACP agent that costs as little as possible, to measure what carries its
+//! output.
 //!
 //! In: ACP lines on stdin. Out: for each prompt as many numbered chunks as it asks for, as fast
 //! as they are taken. It can be slow to start and to open a session, as CLIs on Node are.
@@ -54,7 +54,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// Notifications and answers need nothing done.
+    /// Handles a message; notifications and answers are ignored.
     fn hear(&mut self, message: &Value) -> anyhow::Result<()> {
         let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
             return Ok(());
@@ -120,7 +120,7 @@ impl Agent {
     }
 }
 
-/// A client may hand over pipes that do not block.
+/// Waits for a pipe: a client may hand over pipes in non-blocking mode.
 fn wait_for(mut pipe: PollFd<'_>) -> anyhow::Result<()> {
     poll(std::slice::from_mut(&mut pipe), None)?;
     Ok(())

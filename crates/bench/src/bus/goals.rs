@@ -1,4 +1,4 @@
-//! What the bus is to reach, as ratios of one run wherever that can be.
+//! The goals of the bus, as ratios within one run wherever that can be.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! One point of the measurements: how many sessions, how large, over what.
+//! One point of the measurements: number of sessions, size of requests, transport.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {

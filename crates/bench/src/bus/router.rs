@@ -1,4 +1,4 @@
-//! Starts what is measured, puts it under load, and stops it.
+//! Starts a router, puts it under load, and stops it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The load client ends by itself; a router that does not take connections can hold it up.
 const LOAD_PATIENCE: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(2);
-/// For the worker to have started too.
+/// The pause after a router's start in which its worker starts too.
 const AFTER_START: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Stage {
         let mut all: Vec<_> =
             floor.iter().chain(routers).map(|through| (*through, Series::default())).collect();
         for round in 0..pace.n_rounds {
-            // Nobody always comes after the same neighbour.
+            // The order rotates, so that none always runs after the same other one.
             let n_all = all.len();
             for turn in 0..n_all {
                 if let Some((through, series)) = all.get_mut((turn + round) % n_all) {

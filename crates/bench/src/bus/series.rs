@@ -2,7 +2,7 @@
 
 use bench::report::Report;
 
-/// What is looked at in a report.
+/// A figure of a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Figure {
     PerSecond,
@@ -25,7 +25,7 @@ impl Figure {
     }
 }
 
-/// One run: what the client found, or why there is nothing.
+/// One run: the client's report, or why there is none.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) outcome: Result<Report, String>,

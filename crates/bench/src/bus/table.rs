@@ -10,8 +10,8 @@ use super::router::Through;
 use super::series::{self, Figure, Series};
 use super::{Measured, Pace};
 
-/// With more than this going on besides, processes wait for each other's turns more than for
-/// each other.
+/// The most cores that other processes may use: with more, the figures show the scheduler and not
+/// the routers.
 const QUIET_CORES: f64 = 0.3;
 
 pub(super) fn head(pace: Pace, notes: &[String]) {

@@ -1,4 +1,4 @@
-//! What was found out about one way to an agent.
+//! The figures of one way to an agent.
 
 use bench::histogram::Histogram;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(super) struct Figures {
     pub(super) cold_ms: Vec<f64>,
     /// The same where an agent was kept ready.
     pub(super) warm_ms: Vec<f64>,
-    /// Why there is nothing, or not more.
+    /// The reason why figures are missing.
     pub(super) failure: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the daemon is to reach.
+//! The goals of the daemon.
 
 use serde::Serialize;
 

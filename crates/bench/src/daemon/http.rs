@@ -21,7 +21,7 @@ pub(super) struct Connection {
     token: Option<String>,
     /// Room for one read.
     buffer: Vec<u8>,
-    /// What was read and belongs to no answer yet.
+    /// Bytes that were read and belong to no answer yet.
     unread: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ impl Connection {
         Ok(!self.unread.is_empty() || self.peek()? != Came::Nothing)
     }
 
-    /// What a read would find now.
+    /// The state of the socket without reading it: data, end, or nothing yet.
     fn peek(&self) -> anyhow::Result<Came> {
         self.stream.set_nonblocking(true)?;
         let peeked = self.stream.peek(&mut [0]);
@@ -170,7 +170,7 @@ impl Answer {
     }
 }
 
-/// What is heard on an event stream.
+/// The result of waiting for an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard<'a> {
     Data(&'a [u8]),

@@ -1,5 +1,4 @@
-//! Programs that are started to be measured: when they are ready, what they hold in memory,
-//! and that they are gone afterwards.
+//! Programs that are started to be measured: their start, their memory, and their end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +31,7 @@ impl Program {
         Ok(Self { child, started })
     }
 
-    /// Nothing of what it prints costs anybody anything.
+    /// Sends its output to `/dev/null`, so that it costs nothing.
     pub(super) fn silent(command: &mut Command) -> &mut Command {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
     }

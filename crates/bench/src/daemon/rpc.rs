@@ -1,5 +1,5 @@
-//! The client's side of ACP, without its pipe: what to say for a session and a prompt, and
-//! what an agent's line means.
+//! The client's side of ACP without its pipe: requests for a session and a prompt, and the reading
+//! of an agent's lines.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ impl Speaker {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
     }
 
-    /// What a line of the agent is to the last request.
+    /// Reads a line of the agent with regard to the last request.
     pub(super) fn hear(&self, line: &[u8]) -> anyhow::Result<Said> {
         if let Some(number) = number_in(line) {
             return Ok(Said::Chunk(number));

@@ -20,8 +20,7 @@ use super::service::{Conversation, Service};
 use super::stage::{Agent, Stage, free_address};
 
 const LAUNCHERS: &str = "data/sandbox-agent/bin/agent_processes";
-/// After the answer to a prompt, chunks that are still on their way come within this; those
-/// that it dropped never come.
+/// How long to wait for chunks after the answer to a prompt; later ones were dropped.
 const QUIET: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What each way to an agent must be able to do.
+//! The traits of a service that is measured and of its sessions.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub(super) enum Pool {
     Off,
 }
 
-/// A running service, or what stands for one.
+/// A running service, or a stand-in for peers without one.
 pub(super) trait Service {
     /// A new session with an agent of its own.
     fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>>;

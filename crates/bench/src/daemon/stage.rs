@@ -1,5 +1,5 @@
-//! What every measurement of a daemon needs: the programs, the agent behind launchers that all
-//! peers can start, and places that are nobody's home.
+//! The setup of every measurement of a daemon: the programs, the agent behind launchers that all
+//! peers can start, and temporary homes.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use super::Options;
 
-/// In the environment of everything that is started here, with the home that it was given, so
-/// that what detaches itself is found again.
+/// The environment variable that everything started here has, with its home as value, so that
+/// processes that detach themselves are found again.
 pub(super) const MARK: &str = "BENCH_STAGE";
 
 /// The slow agent takes as long in parts as CLIs on Node do: more to start than to open a

@@ -20,12 +20,12 @@ use super::service::{Conversation, Pool, Service};
 use super::stage::{Agent, Stage, free_address};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Rarely enough not to hold up the agent that is waited for.
+/// The interval of polling the metrics, long enough not to slow the agent's start.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const AGENT: &str = "scripted";
 const TURN_ENDED: &[u8] = b"\"turn_ended\"";
 
-/// How a client hears of events.
+/// The transport of events to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     Sse,
@@ -160,7 +160,7 @@ enum Events {
     WebSocket(WebSocket<TcpStream>),
 }
 
-/// What an event is to somebody who counts chunks.
+/// The meaning of an event for counting chunks.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Chunk(u64),

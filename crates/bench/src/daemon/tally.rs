@@ -1,4 +1,4 @@
-//! Which chunks of a burst have come, each once and in order, or not.
+//! A count of a burst's chunks: delivered, missing, doubled, out of order.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What the client, the bus and the whole machine used while it was measured.
+//! CPU time and memory of the client, the bus and the whole machine during a measurement.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ impl Snapshot {
         Self { bus, ours, at: Instant::now(), client_cpu, bus_cpu, our_cpu, busy }
     }
 
-    /// From now on.
+    /// Starts the measurement anew.
     pub(super) fn renew(&mut self) {
         self.client_cpu = cpu_of(std::process::id());
         self.bus_cpu = self.bus.map(cpu_of).unwrap_or_default();

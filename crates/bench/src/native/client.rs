@@ -50,8 +50,8 @@ impl Client {
         Ok(())
     }
 
-    /// What all its processes hold, and how many they are. What they share is counted once
-    /// where the system tells.
+    /// The memory of all its processes, and their number. Shared memory is counted once where the
+    /// system reports it.
     pub(super) fn memory(&self) -> (f64, usize) {
         let family = family_of(self.child.id());
         let kib = match family.as_slice() {

@@ -1,4 +1,4 @@
-//! What was measured of one way, and what of it is to reach what.
+//! The figures of one agent, and their goals.
 
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 

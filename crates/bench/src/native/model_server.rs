@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 pub(super) const MODEL: &str = "bench-model";
 /// Tokens of one answer whose times are kept.
 pub(super) const MAX_TOKENS: usize = 1 << 17;
-/// What a fast endpoint gives the network at once.
+/// The bytes of one write of a fast endpoint.
 const BATCH_BYTES: usize = 16 << 10;
 const MAX_BODY_BYTES: usize = 64 << 20;
 
@@ -173,7 +173,7 @@ fn answer(writer: &mut TcpStream, body: &Value, clock: &Clock) -> anyhow::Result
     Ok(writer.write_all(b"0\r\n\r\n")?)
 }
 
-/// The last wish of the last message that has one.
+/// The last request for tokens in the last message that has one.
 fn wished(body: &Value) -> Option<Wish> {
     let messages = body["messages"].as_array()?;
     let users = messages.iter().rev().filter(|message| message["role"] == "user");

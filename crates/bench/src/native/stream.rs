@@ -1,4 +1,4 @@
-//! Somebody who is asked for tokens, and what is measured of how they come.
+//! The trait of a token source that is measured, and measurements of its delays and rate.
 
 use anyhow::ensure;
 use bench::chunk::Wish;

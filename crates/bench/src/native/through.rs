@@ -1,4 +1,4 @@
-//! What stands between the model server and the client, and how it is started.
+//! The agents between the model server and the client, and how each is started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) enum Through {
     Qwen,
 }
 
-/// Where everything runs.
+/// Directories and programs of the measurement.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) switchyard: PathBuf,
@@ -52,7 +52,7 @@ impl Stage {
         self.dir.path().join("home")
     }
 
-    /// What the peers need to use our model, and nothing of the user's own.
+    /// Writes the settings with which the peers use our model, without the user's own.
     fn write_settings(&self) -> anyhow::Result<()> {
         let options = json!({ "baseURL": self.base_url, "apiKey": "bench" });
         let provider = json!({ "npm": "@ai-sdk/openai-compatible", "name": "bench",

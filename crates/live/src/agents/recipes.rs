@@ -1,4 +1,4 @@
-//! How each agent is made to work offline with our model.
+//! The setup of each agent to work offline with our model.
 //!
 //! In: a private home and the address of the model server. Out: files in that home and variables.
 //! Nothing of the user's own configuration is read, and nothing leaves the machine.
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Where an agent lives while it is driven.
+/// The home and the model of an agent while it is driven.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     pub home: PathBuf,
@@ -16,7 +16,7 @@ pub struct Surroundings {
     pub model_url: String,
 }
 
-/// What it needs there.
+/// The setup of an agent: files, variables, first commands.
 #[derive(Debug, Default, Clone)]
 pub struct Recipe {
     pub variables: Vec<(&'static str, String)>,
@@ -191,7 +191,7 @@ pub(super) fn kimi_code(at: &Surroundings) -> Recipe {
 }
 
 pub(super) fn kimi_cli(at: &Surroundings) -> Recipe {
-    // Its ACP side wants to see a login, whatever the provider.
+    // Its ACP side requires a login, whatever the provider.
     let login = json!({ "access_token": KEY, "refresh_token": KEY, "expires_at": 4_000_000_000_u64,
         "scope": "", "token_type": "Bearer" });
     Recipe::default()
@@ -241,7 +241,7 @@ pub(super) fn goose(at: &Surroundings) -> Recipe {
     Recipe::default()
         .set("GOOSE_PROVIDER", "openai")
         .set("GOOSE_MODEL", MODELS[0])
-        // It puts a path in the place of what stands behind the last slash.
+        // It replaces the part after the last slash with a path of its own.
         .set("OPENAI_HOST", format!("{}/", at.model_url))
         .set("OPENAI_API_KEY", KEY)
         .set("GOOSE_DISABLE_KEYRING", "1")

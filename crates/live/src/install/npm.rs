@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-// What the most demanding of the agents asks for.
+// The oldest Node that all agents run on.
 const OLDEST_NODE: (u32, u32) = (22, 19);
 const NODE: &str = "24";
 

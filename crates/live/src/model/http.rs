@@ -287,7 +287,7 @@ async fn play(
     Ok(())
 }
 
-/// The line is cut on purpose.
+/// The error that cuts a connection on purpose.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("cut")]
 struct Cut;

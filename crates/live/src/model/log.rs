@@ -1,4 +1,4 @@
-//! What the model server was asked.
+//! The log of requests to the model server.
 //!
 //! In: one entry for each request. Out: the entries below a path, and waiting for one.
 //! Agents that share a server are told apart by the path of the address that they were given.

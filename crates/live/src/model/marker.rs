@@ -1,4 +1,4 @@
-//! The words in a prompt that say what the model shall answer.
+//! Markers in a prompt, which choose the model's answer.
 //!
 //! In: any text. Out: every `[model:SCENARIO key=value …]` in it, in order.
 //! What only looks like one is text like any other.

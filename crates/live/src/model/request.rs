@@ -1,4 +1,4 @@
-//! A request as every vendor means it, and which answer it asks for.
+//! A request in a form common to all vendors, and the answer that its marker asks for.
 //!
 //! In: what a wire has read from a body. Out: the marker that decides, how far its tool loop has
 //! come, and how much of the conversation there was.
@@ -31,7 +31,7 @@ pub struct Request {
     pub schema: Option<Value>,
 }
 
-/// What the conversation asks for.
+/// The answer that the conversation asks for.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub marker: Marker,

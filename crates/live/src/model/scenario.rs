@@ -1,4 +1,4 @@
-//! What the model answers, by the name of a scenario.
+//! The model's answers, by the name of a scenario.
 //!
 //! In: what was asked. Out: one reply, with its pace and where it breaks, or an HTTP status.
 //! The same question always gets the same answer; only `…-once` remembers that it was asked.
@@ -7,13 +7,13 @@ use super::request::Asked;
 use super::tools::Deed;
 use std::time::Duration;
 
-/// What the model says when it has nothing to do.
+/// The text of the scenario `text`.
 pub const GREETING: &[&str] = &["Hello", ", ", "this is ", "the model ", "speaking."];
-/// What `write` puts into a file.
+/// The content that `write` puts into a file.
 pub const CONTENT: &str = "hello from the model\n";
-/// What `shell` prints; the command line itself does not hold these words.
+/// The output of `shell`; the command line itself does not contain it.
 pub const SHELL_SAYS: &str = "shell-42";
-/// What the model thinks in `think`.
+/// The thought of the model in `think`.
 pub const THOUGHT: &[&str] = &["First I ", "consider ", "the question. ", "Then I answer."];
 
 // Long enough to be cancelled in, whatever the agent does first.

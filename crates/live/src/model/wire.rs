@@ -36,7 +36,7 @@ pub struct Event {
     pub is_text: bool,
 }
 
-/// What a wire needs to know besides the reply.
+/// The context in which a reply is written: the model, the request's tools, a number for its ids.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     pub model: &'a str,

@@ -1,4 +1,4 @@
-//! What the built-in agent is put through with a server that is not ours.
+//! Checks of the built-in agent with a model server that is not ours.
 
 use super::{Kind, MOCKED, ModelServer, Running};
 use crate::checks::{ended, holds, is_text};
@@ -83,7 +83,7 @@ impl Case<'_> {
         serde_json::from_str(&text).map_err(|_| because(format!("it said: {text}")))
     }
 
-    /// Without a word of configuration, if it is where it usually is.
+    /// Finds the server without any configuration, if it has its usual port.
     async fn found(&self) -> Checked {
         if !self.running.is_usual_port {
             let about = self.about(true).await?;

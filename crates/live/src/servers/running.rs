@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Python programs of that size take a while to be read.
+/// The longest wait for a server to be ready; large Python programs take a while to load.
 const READY_WITHIN: Duration = Duration::from_mins(3);
 const POLL_EVERY: Duration = Duration::from_millis(200);
 const ASK_WITHIN: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub enum CannotStart {
 pub struct Running {
     child: tokio::process::Child,
     port: u16,
-    /// Whether it is where everybody looks for it.
+    /// Whether it has its usual port.
     pub is_usual_port: bool,
     /// What it was set up with.
     _dir: tempfile::TempDir,

@@ -1,4 +1,4 @@
-//! A CLI that says what it is told to say: for tests of what is around a CLI.
+//! A fake CLI that follows a script, for tests of the code around a CLI.
 //!
 //! `cli-imitator SCRIPT LOG [the CLI's own arguments]`. The script is JSON, one step a line:
 //!
@@ -104,7 +104,7 @@ impl Imitator {
         Taken::Next
     }
 
-    /// `false` when stdin ended first.
+    /// Reads lines until one fits; `false` when stdin ended first.
     fn hear(&mut self, wanted: &Value) -> bool {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { return false };
@@ -140,7 +140,7 @@ impl Imitator {
 
 fn say(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody reads any more: the end is near.
+    // An error means that nobody reads any more and the end is near.
     let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
 }
 

@@ -1,4 +1,4 @@
-//! A small MCP server on stdio: it says again what it hears, tells its pid, and dies when asked.
+//! A small MCP server on stdio: its tools echo a text, report the pid, and exit.
 
 use serde_json::{Value, json};
 use std::io::Write as _;

@@ -35,7 +35,7 @@ fn relay(
     carry(from, &mut std::io::stdout());
 }
 
-/// As it comes, so that nobody waits for a full buffer.
+/// Copies bytes as they come, without waiting for a full buffer.
 fn carry(mut from: impl Read, to: &mut impl Write) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(n @ 1..) = from.read(&mut buffer) {

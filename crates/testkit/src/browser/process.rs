@@ -12,11 +12,12 @@ use std::sync::mpsc;
 
 use crate::process::PATIENCE;
 
-/// Distributions do not agree on a name.
+/// Names of the browser's program; distributions differ.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// `$0` is the driver, `$1` the directory of the profile; `set -m` makes the driver the leader of
-/// a group. Nothing is ever said on the lifeline; it ends.
+/// The shell script around the driver: `$0` is the driver, `$1` the directory of the profile;
+/// `set -m` makes the driver the leader of a group. Nothing is ever written to the lifeline; its
+/// end is the signal.
 const KEEPER: &str = r#"set -m
 "$0" --port=0 &
 read -r _
@@ -33,7 +34,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// A driver that finds its port taken ends at once; the next one finds another.
+    /// Starts a driver. One that finds its port taken ends at once; the next one finds another.
     pub(super) fn start() -> Self {
         const TRIES: usize = 3;
         let started = (0..TRIES).find_map(|_| Self::try_start());

@@ -1,8 +1,8 @@
 //! A profile within a browser that runs: cookies, storage and caches that no other profile sees.
 //!
-//! `WebDriver` has no word for it. Chromium has (a "browser context", which its private windows
-//! are too), but only for whoever talks to the browser as a whole, so this is a connection of its
-//! own, for as long as it takes to make one.
+//! `WebDriver` cannot make one. Chromium's developer tools can (a "browser context", which private
+//! windows are too), but only over a connection to the browser as a whole, so a profile is made
+//! over a short connection of its own.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};

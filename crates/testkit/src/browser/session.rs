@@ -77,7 +77,7 @@ fn capabilities(process: &Process) -> Value {
         "--no-sandbox".to_owned(),
         // Containers have a small /dev/shm.
         "--disable-dev-shm-usage".to_owned(),
-        // It would ask its maker for updates and send him reports.
+        // Else it asks its vendor for updates and sends reports.
         "--disable-background-networking".to_owned(),
         "--disable-breakpad".to_owned(),
         // A proxy of the machine has no business with loopback.

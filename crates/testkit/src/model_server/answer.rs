@@ -1,6 +1,6 @@
-//! What a model server answers: what a model says, and every way to spoil it.
+//! The answers of the model server: their content, and every way to spoil it.
 //!
-//! An answer is built by chaining: first what is said, then how it is sent. Places in a stream
+//! An answer is built by chaining: first its content, then the way it is sent. Places in a stream
 //! are counted in events, from 0; an answer whose place is never reached is sent whole.
 
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(super) enum Said {
     Delta(Value),
 }
 
-/// How an answer is sent.
+/// The way in which an answer is sent.
 #[derive(Debug, Clone)]
 pub(super) struct Manner {
     pub(super) is_streamed: bool,
@@ -67,7 +67,7 @@ pub(super) enum Hang {
     AfterHead,
 }
 
-/// What happens instead of going on, before an event.
+/// A fault before an event of the stream.
 #[derive(Debug, Clone)]
 pub(super) enum Spoil {
     Insert(Vec<u8>),
@@ -78,17 +78,17 @@ pub(super) enum Spoil {
     End,
 }
 
-/// Says this.
+/// An answer with this text.
 pub fn text(text: impl Into<String>) -> Answer {
     Answer::new(vec![]).text(text)
 }
 
-/// Thinks this, and says what is added.
+/// An answer with this thought; a text can be added.
 pub fn thought(thought: impl Into<String>) -> Answer {
     Answer::new(vec![]).thought(thought)
 }
 
-/// Wants these tools to be run.
+/// An answer with these tool calls.
 pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Answer {
     calls
         .into_iter()
@@ -115,7 +115,7 @@ impl From<&str> for Answer {
     }
 }
 
-/// What is said.
+/// The content of an answer.
 impl Answer {
     fn new(said: Vec<Said>) -> Self {
         Self {
@@ -253,7 +253,7 @@ impl Answer {
     }
 }
 
-/// How it is sent.
+/// The way in which it is sent.
 impl Answer {
     /// As one JSON document, although a stream was asked for.
     #[must_use]
@@ -347,7 +347,7 @@ impl Answer {
         self.writes(1)
     }
 
-    /// Between two writes.
+    /// Sets the pause between two writes.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.manner.pause = pause;
@@ -366,7 +366,7 @@ impl Answer {
         self
     }
 
-    /// Says no more after so many events, and keeps the connection.
+    /// Hangs after so many events, and keeps the connection.
     #[must_use]
     pub fn hang_after(self, events: usize) -> Self {
         self.spoil(events, Spoil::Hang)

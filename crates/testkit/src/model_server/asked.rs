@@ -38,27 +38,27 @@ impl Asked {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// `system`, `user`, `assistant`, `tool`: who spoke, in order.
+    /// The roles of the messages in order: `system`, `user`, `assistant`, `tool`.
     pub fn roles(&self) -> Vec<&str> {
         self.messages().iter().filter_map(|message| message["role"].as_str()).collect()
     }
 
-    /// What the system prompt says, all of it.
+    /// The whole system prompt.
     pub fn system(&self) -> String {
         self.of_role("system").join("\n")
     }
 
-    /// What the user said last, its parts joined.
+    /// The last message of the user, its parts joined.
     pub fn last_user(&self) -> String {
         self.of_role("user").pop().unwrap_or_default()
     }
 
-    /// What tools gave, oldest first.
+    /// The results of tools, oldest first.
     pub fn tool_results(&self) -> Vec<String> {
         self.of_role("tool")
     }
 
-    /// What tools gave since the model spoke last.
+    /// The results of tools since the model's last message.
     pub fn new_tool_results(&self) -> Vec<String> {
         let new = self.messages().iter().rev().take_while(|message| message["role"] == "tool");
         let mut texts: Vec<_> = new.map(text_of).collect();

@@ -16,7 +16,7 @@ use super::asked::Asked;
 use super::wire::{Step, steps};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// A conversation with images.
+/// The largest body of a request, enough for a conversation with images.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Whether the connection can be used again.
@@ -93,7 +93,7 @@ async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<
     Ok(Some(Asked { method, target, headers, body }))
 }
 
-/// An error means that the reader hung up.
+/// Sends an answer. An error means that the reader hung up.
 async fn send(stream: &mut TcpStream, answer: &Answer, model: &str) -> io::Result<After> {
     let manner = &answer.manner;
     if manner.hang == Some(Hang::BeforeHead) {
@@ -145,7 +145,7 @@ async fn write(stream: &mut TcpStream, bytes: &[u8], is_framed: bool) -> io::Res
     stream.write_all(&chunk).await
 }
 
-/// Notices a reader that hangs up meanwhile.
+/// Waits, and notices a reader that hangs up meanwhile.
 async fn pause(stream: &mut TcpStream, pause: Duration) -> io::Result<()> {
     if pause.is_zero() {
         return Ok(());
@@ -156,7 +156,7 @@ async fn pause(stream: &mut TcpStream, pause: Duration) -> io::Result<()> {
     }
 }
 
-/// Until the reader gives up.
+/// Waits until the reader gives up.
 async fn hang(stream: &mut TcpStream) -> io::Result<After> {
     let mut more = [0; 256];
     while stream.read(&mut more).await? > 0 {}

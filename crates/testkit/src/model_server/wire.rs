@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Content, Said, Spoil};
 
-/// What a connection does, in order.
+/// One action of a connection: a write or a fault.
 #[derive(Debug)]
 pub(super) enum Step {
     Write(Vec<u8>),
@@ -70,7 +70,7 @@ fn finish(answer: &Answer, said: &[Said]) -> Option<String> {
     Some(answer.finish.clone().unwrap_or_else(|| usual.to_owned())).filter(|why| !why.is_empty())
 }
 
-/// One list of fragments per thing that is said; those of calls by turns if wanted.
+/// The deltas of an answer's parts; those of calls interleaved if wanted.
 fn deltas(answer: &Answer, said: &[Said]) -> Vec<Value> {
     let mut out = vec![json!({ "role": "assistant", "content": "" })];
     let mut calls: Vec<Vec<Value>> = Vec::new();
@@ -167,7 +167,7 @@ fn document(answer: &Answer, said: &[Said], model: &str) -> Value {
     })
 }
 
-/// The events with what happens between them.
+/// The events as writes, with the faults between them.
 fn spoilt(answer: &Answer, events: Vec<Vec<u8>>) -> Vec<Step> {
     let mut steps = Vec::new();
     let n = events.len();

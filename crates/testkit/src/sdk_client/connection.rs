@@ -46,7 +46,7 @@ pub(super) fn open(
             let pid = child.id().unwrap();
             let client = Handlers::new(manners, memory);
             let end = client.serve(transport, started_tx, pid, stopped).await;
-            // An agent that went away first is an end like any other; its exit tells the rest.
+            // An agent that ended first is no error here; its exit status tells the rest.
             drop(end);
             wait(child).await
         });

@@ -1,4 +1,4 @@
-//! How the client behaves when the agent asks it for something.
+//! The client's behaviour on requests of the agent.
 //!
 //! In: choices of the test. Out: the same, before the connection starts.
 //! Without choices it refuses: permissions are rejected, forms declined, no file is touched.
@@ -16,7 +16,7 @@ pub struct Manners {
     pub elicitation: Answer,
     /// Where files may be read and written.
     pub files: Option<PathBuf>,
-    /// What an editor holds and has not saved yet.
+    /// Unsaved texts of files that are open in the editor.
     pub buffers: BTreeMap<PathBuf, String>,
 }
 
@@ -63,7 +63,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// Nothing if there is to be no answer.
+    /// The answer to a permission request; `None` if there is to be none.
     pub(super) fn choose(&self, offered: &[PermissionOption]) -> Option<RequestPermissionOutcome> {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let kinds = match self {

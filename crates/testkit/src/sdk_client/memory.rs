@@ -1,4 +1,4 @@
-//! What the client has heard and still owes.
+//! The client's record of updates and lines, and its open permission requests.
 //!
 //! In: updates, questions and lines from the connection's thread. Out: the same to the test.
 //! Updates are remembered before the answer that follows them is given to anybody, because the

@@ -1,4 +1,4 @@
-//! One prompt and what followed.
+//! One prompt turn: its updates and its stop reason.
 //!
 //! In: the SDK's pending answer. Out: the stop reason and the session's updates in their order.
 
@@ -22,7 +22,7 @@ pub struct RunningTurn {
 
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// What came between the prompt and its answer.
+    /// The updates between the prompt and its answer.
     pub updates: Vec<SessionUpdate>,
     pub stop_reason: StopReason,
     pub response: PromptResponse,
@@ -47,7 +47,7 @@ impl RunningTurn {
 }
 
 impl Turn {
-    /// What the agent said, put together.
+    /// The text of the agent's message chunks.
     pub fn text(&self) -> String {
         self.chunks(|update| match update {
             SessionUpdate::AgentMessageChunk(chunk) => Some(chunk),
@@ -55,7 +55,7 @@ impl Turn {
         })
     }
 
-    /// What the agent thought, put together.
+    /// The text of the agent's thought chunks.
     pub fn thoughts(&self) -> String {
         self.chunks(|update| match update {
             SessionUpdate::AgentThoughtChunk(chunk) => Some(chunk),
@@ -76,7 +76,7 @@ impl Turn {
     }
 }
 
-/// Empty for everything that is no text.
+/// The text of a chunk; empty for other content.
 pub fn text_of(chunk: &ContentChunk) -> &str {
     match &chunk.content {
         ContentBlock::Text(text) => &text.text,

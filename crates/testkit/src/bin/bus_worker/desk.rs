@@ -1,4 +1,4 @@
-//! What a worker does with a line, and what it remembers.
+//! The worker's requests and state: handles each line that comes in.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Heard, faults};
 
-/// Everything that a request may ask for; what is absent is nothing.
+/// The parameters of any request; absent members have their defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Wish {
@@ -45,9 +45,9 @@ pub(crate) struct Desk {
     open: Vec<Open>,
     /// Questions to the client, and the requests that are answered with what comes back.
     asked: HashMap<String, Box<RawValue>>,
-    /// Notifications, and lines that made no sense.
+    /// Notifications and unknown lines that came in, for `x/heard`.
     heard: Vec<Value>,
-    /// Memory that is held for nothing.
+    /// Memory that `x/bloat` holds.
     ballast: Vec<u8>,
 }
 

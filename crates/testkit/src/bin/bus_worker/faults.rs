@@ -1,4 +1,4 @@
-//! What a worker does to itself and to its surroundings when a test asks for it.
+//! Faults that a test can ask the worker for: dying, hanging, closing its pipes, leaving processes.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,27 +9,27 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 
-/// Dies as `kill -9` would have it.
+/// Kills itself as `kill -9` would.
 pub(crate) fn abort() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     unreachable!("SIGKILL cannot be survived")
 }
 
-/// Lives, and takes nothing any more.
+/// Hangs: stays alive and reads nothing any more.
 pub(crate) fn hang() -> ! {
     loop {
         std::thread::park();
     }
 }
 
-/// Until the test makes the file; it cannot tell us in any other way while we are drained.
+/// Waits until the test makes the file; no message can reach us while the bus drains us.
 pub(crate) fn await_file(path: &Path) {
     while !path.exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Much on stderr, for which nobody may wait.
+/// Writes much to stderr, which must block nobody.
 pub(crate) fn complain(n_bytes: usize) {
     let mut stderr = std::io::stderr().lock();
     for n in 0..n_bytes / 100 {
@@ -37,13 +37,13 @@ pub(crate) fn complain(n_bytes: usize) {
     }
 }
 
-/// Lives, and can say nothing any more.
+/// Closes stdout, and stays alive.
 pub(crate) fn close_stdout() {
     rustix::stdio::dup2_stdout(File::options().write(true).open("/dev/null").expect("/dev/null"))
         .expect("another stdout");
 }
 
-/// Lives, and can hear nothing any more; what was read before may still come.
+/// Closes stdin, and stays alive; lines that were read before are still handled.
 pub(crate) fn close_stdin() {
     // Its other end stays open, so that reading it waits for ever.
     let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
@@ -51,19 +51,19 @@ pub(crate) fn close_stdin() {
     std::mem::forget(writer);
 }
 
-/// The other side has gone; that is no failure of ours.
+/// Exits well because the other side has gone.
 pub(crate) fn nobody_listens() -> ! {
     std::process::exit(0)
 }
 
-/// Everything that is open here: the number and what it is.
+/// The open file descriptors: number and target.
 pub(crate) fn descriptors() -> Vec<Value> {
     let entries = std::fs::read_dir("/proc/self/fd").expect("/proc").flatten();
     let own = std::fs::canonicalize("/proc/self/fd").expect("/proc");
     let mut found: Vec<(u32, String)> = entries
         .filter_map(|entry| {
             let target = std::fs::read_link(entry.path()).ok()?;
-            // What the directory itself is read through.
+            // Without the descriptor that reads the directory itself.
             let number = entry.file_name().to_str()?.parse().ok()?;
             (target != own).then(|| (number, target.to_string_lossy().into_owned()))
         })
@@ -72,7 +72,7 @@ pub(crate) fn descriptors() -> Vec<Value> {
     found.into_iter().map(|(number, target)| json!({ "fd": number, "is": target })).collect()
 }
 
-/// A process that outlives us if nobody ends it, also by our pipes if it keeps them.
+/// Starts a process that outlives us if nobody ends it, and may keep our pipes open.
 pub(crate) fn leave_process(keeps_pipes: bool) -> u32 {
     let mut command = Command::new("setsid");
     command.args(["sleep", "600"]);

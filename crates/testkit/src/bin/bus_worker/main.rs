@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `initialize`, `session/new`, `session/load`, `session/list` | what ACP says; `_meta.name` of `session/new` names the session |
 //! | `session/prompt` | the text says how many updates it sends, or is `hold` |
-//! | `x/pid`, `x/fds`, `x/environment`, `x/heard` | tells of itself |
+//! | `x/pid`, `x/fds`, `x/environment`, `x/heard` | reports its state |
 //! | `x/hold`, `x/release` | no answer until somebody says `x/release` |
 //! | `x/await {path}` | does nothing at all until there is such a file, then answers |
 //! | `x/late` | no answer until it is cancelled |
@@ -43,7 +43,7 @@ use serde_json::value::RawValue;
 
 use desk::Desk;
 
-/// One line, as far as it matters here; what is carried stays as it was written.
+/// One incoming line; ids and payloads stay as they were written.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Heard<'a> {
     #[serde(borrow)]
@@ -58,7 +58,7 @@ pub(crate) struct Heard<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// How a worker of a test is started.
+/// The command-line flags of the worker.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
     log: Option<File>,

@@ -1,4 +1,4 @@
-//! The sessions: where they work, what was said in them, whether a turn runs.
+//! The agent's sessions: working directory, history, running turn.
 //!
 //! In: calls of the handlers. Out: answers at once; nothing here waits.
 //! With a state directory, what was said is on disk when the turn's answer is sent.
@@ -30,7 +30,7 @@ struct Session {
     cwd: PathBuf,
     mode: SessionModeId,
     history: Vec<SessionUpdate>,
-    /// While a turn runs: tells it to end.
+    /// The cancel signal of the running turn.
     #[serde(skip)]
     cancel: Option<watch::Sender<bool>>,
 }
@@ -91,11 +91,11 @@ impl Sessions {
     }
 
     pub(crate) fn cancel(&self, id: &SessionId) {
-        // There may be no such session or no turn; a notification has nobody to tell.
+        // There may be no such session or no turn; a notification has no answer.
         let _ = self.with(id, |session| session.cancel.as_ref().map(|cancel| cancel.send(true)));
     }
 
-    /// The working directory, and the signal to end.
+    /// Begins a turn: gives the working directory and the cancel signal.
     pub(crate) fn begin_turn(&self, id: &SessionId) -> Result<(PathBuf, watch::Receiver<bool>)> {
         let (cancel, cancelled) = watch::channel(false);
         self.with(id, |session| {

@@ -1,4 +1,4 @@
-//! One turn: what a prompt's first word asks for.
+//! One turn: follows the command in a prompt's first word.
 //!
 //! | prompt | what happens |
 //! |---|---|
