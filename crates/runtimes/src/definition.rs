@@ -52,7 +52,7 @@ pub struct Definition {
     pub reasoning: Reasoning,
     #[serde(default)]
     pub env: EnvChanges,
-    /// The ways to speak to it, the best first.
+    /// The ways to start it and to speak to it, the best first.
     pub forms: Vec<Form>,
     /// Remarks for users; shown by `agents show`.
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct Auth {
     pub login: Option<String>,
 }
 
-/// Where a CLI's configuration says which provider it uses.
+/// The place in a CLI's configuration that names its provider.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnProvider {
@@ -227,7 +227,7 @@ pub struct EnvChanges {
     pub strip: Vec<String>,
 }
 
-/// One way to speak to a CLI.
+/// A form: one way to start a CLI and to speak to it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
@@ -251,7 +251,7 @@ pub struct Form {
     pub needs: BTreeMap<Part, String>,
     #[serde(default)]
     pub prompt: PromptBy,
-    /// For prompts by argv: `{prompt}` is filled in. Without it the prompt stands alone.
+    /// Arguments of prompts by argv: `{prompt}` is filled in. Without them the prompt stands alone.
     #[serde(default)]
     pub prompt_args: Vec<String>,
     /// The way an earlier conversation is resumed.
@@ -282,7 +282,7 @@ pub struct Form {
     /// then starts one for all of them.
     #[serde(default)]
     pub shared_worker: bool,
-    /// For ACP agents with habits of their own.
+    /// Deviations of an ACP agent from others.
     #[serde(default)]
     pub quirks: Quirks,
 }
@@ -440,7 +440,7 @@ pub struct Quirks {
     /// Tools of its own that write the file at `path` and do nothing else, as its questions call
     /// them, in small letters; for agents whose questions do not say of what kind they are.
     pub edit_tools: Vec<String>,
-    /// It does not end when its input ends, so nobody waits for that.
+    /// It does not end when its input ends, so stopping it does not wait for that.
     pub stays_at_eof: bool,
     /// The requests that its token counts at the end of a turn cover.
     pub usage: UsageScope,

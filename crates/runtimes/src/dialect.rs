@@ -206,7 +206,7 @@ pub enum Answer {
     Cancelled,
 }
 
-/// How a turn ended.
+/// The end of a turn, with its token usage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     pub ending: Ending,

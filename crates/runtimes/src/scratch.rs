@@ -1,6 +1,6 @@
 //! Private temporary directories, and the removal of those that a killed process left.
 //!
-//! Prompts, images and MCP servers pass through files; they are nobody else's business. Each
+//! Prompts, images and MCP servers pass through files that other users must not read. Each
 //! directory is named after the process that made it, so that the next one can remove what a
 //! `kill -9` left behind.
 

@@ -213,8 +213,7 @@ impl Session {
     }
 
     /// Queues a notice for MCP servers and directories that the CLI does not take. Editors pass
-    /// the user's MCP servers with every session; a CLI that takes none is still of use, but nobody
-    /// should wonder where they are.
+    /// the user's MCP servers with every session; a CLI that takes none is still of use.
     fn tell_what_is_left_out(&mut self) {
         let takes_servers = self.runtime.form.mcp != McpBy::None;
         let takes_dirs = self.runtime.takes(Part::AddDir);
@@ -452,7 +451,7 @@ impl Session {
             ask.abort();
         }
         let Some(process) = &mut self.process else { return };
-        // End of input is how most CLIs are told to save and leave.
+        // Most CLIs save and exit at the end of their input.
         process.stop(StopLadder::default());
         while !process.next().await.is_over {}
     }

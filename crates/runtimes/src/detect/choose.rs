@@ -38,7 +38,7 @@ impl Known {
     }
 }
 
-/// Whether the version was tried; `None` if nobody can say.
+/// Whether the version was tried; `None` if it or the tested range is unknown.
 pub(super) fn is_tested(definition: &Definition, version: Option<Version>) -> Option<bool> {
     let range = VersionRange::parse(definition.version.tested.as_ref()?).ok()?;
     Some(range.contains(version?))

@@ -16,7 +16,7 @@ use crate::dialect::{Model, PermissionMode};
 pub struct Found {
     pub id: String,
     pub name: String,
-    /// Its program is there, works as far as we can tell, and one of its forms can be used.
+    /// Whether its program exists, works as far as probes show, and one of its forms can be used.
     pub is_usable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Found {
     pub auth: Auth,
     pub models: Vec<Model>,
     pub models_from: ModelsFrom,
-    /// The model it starts with: configured, or as it said itself.
+    /// The model it starts with: configured, or reported by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
     /// Reasoning efforts that it offers for any model.
@@ -158,7 +158,7 @@ pub enum ModelsFrom {
     Nobody,
 }
 
-/// How an agent would be run, with placeholders where a session fills something in.
+/// The command line that would run an agent, with placeholders for a session's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {

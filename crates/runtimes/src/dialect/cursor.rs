@@ -1,7 +1,7 @@
 //! Cursor Agent's `stream-json` in print mode.
 //!
 //! In: one JSON object a line; the process lives for one turn and gets its prompt elsewhere.
-//! Out: ACP. Errors before the answer are told on stderr alone.
+//! Out: ACP. Errors before the answer are on stderr alone.
 //!
 //! Text comes as deltas, then whole: at each tool call, and at the end of the turn. How much
 //! of it comes again differs between versions, so a whole text is compared with the text so far.

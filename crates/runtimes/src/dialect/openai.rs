@@ -251,7 +251,7 @@ fn plan_of(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     tools::plan_of(&input["todos"]).filter(|entries| !entries.is_empty())
 }
 
-/// Results carry no status; these are the CLIs' words for a failure.
+/// Whether a result is a failure, by the CLIs' wording; results carry no status.
 fn is_failure(name: &str, text: &str) -> bool {
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     text.starts_with("<system>ERROR")

@@ -181,7 +181,7 @@ impl Steps {
         });
     }
 
-    /// Why the last step ended, if it did.
+    /// The finish reason of the last step, if it has ended.
     fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }

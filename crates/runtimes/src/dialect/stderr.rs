@@ -7,7 +7,7 @@ use wire::{Category, Fault};
 /// How many lines of an error are shown; stack traces and advice follow the message.
 const MAX_LINES: usize = 3;
 
-/// Why the process ended before it had answered: the error on its stderr if there is one,
+/// The failure of a process that ended before it had answered: the error on its stderr, if any,
 /// else its last lines.
 pub(super) fn failure(exit: &Exit) -> Fault {
     let stderr = last_screen(&exit.stderr);

@@ -22,7 +22,7 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(10);
 /// Questions that may be open at once; what is asked beyond them is refused.
 const MAX_ASKS: usize = 256;
-/// For CLIs that can only be stopped by a signal.
+/// The stop ladder for CLIs that can only be stopped by a signal.
 const STOP: StopLadder =
     StopLadder { after_eof: Duration::from_millis(50), after_term: Duration::from_secs(2) };
 
@@ -221,8 +221,8 @@ impl Session {
         if let Some(wanted) = self.unconfirmed.take()
             && wanted != id
         {
-            // It took the resume and started something else: nothing was answered yet, so
-            // whoever has the history can tell it.
+            // It accepted the resume and opened another conversation: nothing was answered yet,
+            // so the host, which has the history, can send it.
             let message = format!("the CLI did not go on with conversation {wanted}");
             if let Some(turn) = &mut self.turn {
                 turn.lost = Some(Fault::new(Category::SessionLost, message));

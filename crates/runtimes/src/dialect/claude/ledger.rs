@@ -155,7 +155,7 @@ fn usage_of(value: &Value) -> Usage {
     usage
 }
 
-/// Cached tokens are not among the input's, unless the CLI tells a total of its own.
+/// The total of a usage. Cached tokens are not part of the input tokens.
 fn sum(usage: &Usage) -> u64 {
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
     let [read, write] = cached.map(Option::unwrap_or_default);

@@ -1,7 +1,7 @@
 //! Changes of files: Codex's patches as ACP's diffs.
 //!
 //! A new file comes as its text, a deleted one as the text it had, a changed one as hunks of
-//! a unified diff. `exec` tells only paths.
+//! a unified diff. `exec` prints only paths.
 
 use serde_json::{Value, json};
 

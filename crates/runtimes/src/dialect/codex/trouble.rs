@@ -33,7 +33,7 @@ pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Fault {
     Fault::new(category(kind, message), message)
 }
 
-/// Why the process ended before it had answered.
+/// The failure of a turn whose process ended before it had answered.
 pub(in crate::dialect) fn died(exit: &Exit) -> Fault {
     stderr::failure_among(exit, &[STDIN_NOTE])
 }

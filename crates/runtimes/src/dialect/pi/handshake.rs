@@ -150,7 +150,7 @@ impl Handshake {
         self.opened = Some(Opened { session: self.session.clone(), ..Opened::default() });
     }
 
-    /// Changes to the wished model, once the models are known.
+    /// Changes to the model of the session's options, once the models are known.
     fn change_model(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
         if self.opened.is_none() || self.waits_for(Asked::Models) {
             return;
