@@ -50,7 +50,7 @@ struct TokenRequest {
     /// `observer`, `operator` or `admin`.
     #[schema(value_type = String)]
     role: Role,
-    /// Seconds until it opens nothing any more.
+    /// Seconds until the token expires.
     expires_in: Option<u32>,
     #[serde(default)]
     own_sessions: bool,
@@ -66,8 +66,8 @@ struct TokenSecret {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct LoginLink {
     link: String,
-    /// The same for other devices, each with a code of its own, where the daemon is reached from
-    /// these.
+    /// Links for other devices, each with a code of its own, if the daemon can be reached from
+    /// them.
     elsewhere: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives a token a new secret; the old one opens nothing any more.
+/// Gives a token a new secret; the old one is no longer accepted.
 #[utoipa::path(post, path = "/v1/tokens/{name}/rotate", operation_id = "rotateToken", tag = "access",
     params(("name" = String, Path, description = "The token")),
     responses((status = 200, description = "The new secret", body = TokenSecret)))]
@@ -143,8 +143,8 @@ async fn link(
     Ok(Json(LoginLink { link: new_link(&access.base)?, elsewhere }))
 }
 
-/// Whether somebody may decide who gets in. A token that sees only its own sessions could make
-/// itself one that sees them all.
+/// Lets only admins who see all sessions manage tokens: a token limited to its own sessions could
+/// make itself one that sees them all.
 fn let_in(principal: &Principal) -> Result<(), Problem> {
     principal.require(Role::Admin)?;
     match principal.own_sessions {
@@ -153,7 +153,7 @@ fn let_in(principal: &Principal) -> Result<(), Problem> {
     }
 }
 
-/// The files are locked and synced, which may block.
+/// Runs a change of the token table on a blocking thread: its files are locked and synced.
 async fn change<T: Send + 'static>(
     access: &Access,
     act: impl FnOnce(&Tokens) -> Result<T, TokensError> + Send + 'static,

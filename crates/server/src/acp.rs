@@ -1,9 +1,9 @@
-//! ACP for many: `/acp` over HTTP and WebSocket, lines over TCP and unix sockets, and the pipes
-//! of the process that the daemon is in.
+//! ACP for many clients: `/acp` over HTTP and WebSocket, lines over TCP and unix sockets, and the
+//! pipes of the process that the daemon is in.
 //!
-//! In: one client's messages, on whichever of the five ways. Out: the same front for all of
-//! them, on the daemon's desk. A way in only carries lines; it knows nothing of sessions but
-//! which stream of HTTP a line belongs to.
+//! In: one client's messages, on whichever of the five ways. Out: the same front for all of them,
+//! on the daemon's session registry. A transport only carries lines; it knows nothing of sessions
+//! but which HTTP stream a line belongs to.
 
 mod http;
 pub mod lines;
@@ -27,7 +27,7 @@ use crate::daemon::Daemon;
 use crate::principal::{Principal, Role};
 use remote::Remotes;
 
-/// Bytes between a carrier and its front.
+/// Size of the pipe between a transport and its front, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
@@ -55,7 +55,7 @@ async fn serve<R, W>(
     let serving = front::serve(daemon.desk.clone(), visitor, reader, writer, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
-        // Before what came in the same moment.
+        // Revocation and the daemon's end go before messages of the same moment.
         biased;
         () = principal.revoked.cancelled() => {}
         () = daemon.over.cancelled() => {}
@@ -65,7 +65,7 @@ async fn serve<R, W>(
     serving.await;
 }
 
-/// Serves the one whom the daemon is there for, in its own process, until that one leaves or
+/// Serves the only client of a daemon that runs inside the client's process, until it leaves or
 /// `stop` is cancelled. Its sessions are made of `order`, and what runs in them ends with it.
 pub async fn serve_alone<R, W>(
     daemon: &Arc<Daemon>,
@@ -89,8 +89,7 @@ fn one_line(message: &[u8]) -> Vec<u8> {
     message.iter().map(flat).chain([b'\n']).collect()
 }
 
-/// The next line of a front; none when it has nothing more to say. Those that are too long are
-/// passed over.
+/// The next line from a front; none at its end. Lines that are too long are skipped.
 async fn next_line(
     from_front: &mut ReadHalf<DuplexStream>,
     lines: &mut LineSplitter,

@@ -67,7 +67,8 @@ endpoints! { pub(crate) SessionPaths, Arc<Daemon>:
     attachments::delete,
 }
 
-/// The document of all routes. Made for whoever asks, which is seldom: it takes much memory.
+/// The `OpenAPI` document of all routes. Made for each request, of which there are few: it takes much
+/// memory.
 async fn describe() -> Json<utoipa::openapi::OpenApi> {
     let mut document = document::Document::openapi();
     document.merge(SessionPaths::openapi());
@@ -77,7 +78,7 @@ async fn describe() -> Json<utoipa::openapi::OpenApi> {
     Json(document)
 }
 
-/// A name that a client gives to a request, so that asking again does it once.
+/// Checks the id that a client gives to a request, by which a repeated request is done once.
 fn check_request_id(id: &str) -> Result<(), Problem> {
     const MAX_BYTES: usize = 200;
     let is_fine = !id.is_empty() && id.len() <= MAX_BYTES && !id.chars().any(char::is_control);

@@ -1,8 +1,8 @@
-//! Files that clients put beside a session.
+//! Attachments: files that clients upload to a session.
 //!
-//! In: names and bytes from clients. Out: files below `SESSIONS/<id>/attachments`, found
-//! again by ids that are made here. A file is there as a whole or not at all: it counts once
-//! its note is written.
+//! In: names and bytes from clients. Out: files below `SESSIONS/<id>/attachments`, found again by
+//! ids that are made here. A file is there as a whole or not at all: it counts once its metadata
+//! note is written.
 //!
 //! Always true: no path comes from a client. What is opened is one name below a directory
 //! handle that cannot be left, and a link planted there is not followed. A session's files
@@ -32,9 +32,9 @@ const MAX_IN_MEMORY: usize = 2;
 
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;
-/// So much of a file tells what it is.
+/// Bytes at the start of a file by which its type is detected.
 pub(crate) const N_TELLING_BYTES: usize = 512;
-/// Listing them is one read each.
+/// Files of one session: listing them takes one read each.
 const MAX_FILES: usize = 1000;
 
 /// A file that belongs to a session.
@@ -45,12 +45,12 @@ pub(crate) struct Attachment {
     pub(crate) id: CallId,
     /// As the client named it, without directories and control characters.
     pub(crate) name: String,
-    /// Told by its bytes; `application/octet-stream` where they do not tell.
+    /// Detected by its bytes, or else by its name; `application/octet-stream` if unknown.
     pub(crate) mime_type: String,
     pub(crate) size: u64,
     /// Milliseconds since 1970.
     pub(crate) created: i64,
-    /// Whose token put it there.
+    /// Name of the token that uploaded it.
     pub(crate) by: String,
 }
 
@@ -100,9 +100,9 @@ impl From<AttachmentError> for Problem {
 #[derive(Debug, Clone)]
 pub(crate) struct Attachments {
     root: PathBuf,
-    /// Room that uploads under way may still fill.
+    /// Bytes reserved for the uploads under way.
     reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
-    /// For prompts while their attachments are in memory.
+    /// Permits of prompts whose attachments are in memory.
     pub(crate) in_memory: Arc<Places>,
 }
 
@@ -175,7 +175,7 @@ impl Attachments {
         .await
     }
 
-    /// Where an agent finds the file.
+    /// The path by which an agent finds the file.
     pub(crate) fn path(&self, session: SessionId, attachment: &Attachment) -> PathBuf {
         let dir = place::path(&self.root, session);
         dir.join(attachment.id.as_str()).join(name::on_disk(&attachment.name))
@@ -190,7 +190,7 @@ impl Attachments {
         .await
     }
 
-    /// Removes all that a session had.
+    /// Removes all files of a session.
     pub(crate) async fn remove_all(&self, session: SessionId) -> Result<(), AttachmentError> {
         let root = self.root.clone();
         blocking(move || place::remove_all(&root, session)).await
@@ -203,7 +203,7 @@ impl Attachments {
     }
 }
 
-/// Room for an upload, given back when it has ended.
+/// Bytes reserved for an upload, released when it has ended.
 #[derive(Debug)]
 pub(crate) struct Room {
     session: SessionId,

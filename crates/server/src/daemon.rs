@@ -42,9 +42,9 @@ const MAX_SEARCHES: usize = 2;
 pub struct Settings {
     /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.
     pub base: String,
-    /// Where it is for other devices, if it is.
+    /// The page's addresses for other devices.
     pub elsewhere: Vec<String>,
-    /// The agent of whoever names none.
+    /// The agent of sessions that name none.
     pub default_agent: Option<String>,
     /// Where sessions of network clients may work; anywhere if there are none.
     pub roots: Vec<PathBuf>,
@@ -54,18 +54,18 @@ pub struct Settings {
     pub sessions_dir: PathBuf,
     /// Directories of projects are made below this.
     pub projects_dir: PathBuf,
-    /// How long those who read events may keep us waiting.
+    /// Timeouts of event streams.
     pub pace: Pace,
 }
 
-/// How long readers of events may keep us waiting, and how long we keep them waiting.
+/// Timeouts of event streams: for slow readers, and between heartbeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// A reader that took less than a chunk for so long is told.
+    /// A reader that took less than a chunk for so long is warned.
     pub warn_after: Duration,
-    /// And for so long, loses its connection.
+    /// And one that took less for so long loses its connection.
     pub evict_after: Duration,
-    /// Silence is broken by a sign of life, which keeps proxies from closing the stream.
+    /// Interval of heartbeats on a silent stream, which keep proxies from closing it.
     pub heartbeat: Duration,
 }
 
@@ -85,9 +85,9 @@ pub struct Daemon {
     pub desk: Arc<Desk>,
     pub settings: Settings,
     pub metrics: Metrics,
-    /// Nothing new is begun.
+    /// Cancelled when the daemon begins to stop: nothing new is begun.
     pub stopping: CancellationToken,
-    /// Every turn has ended: so do streams and connections.
+    /// Cancelled when every turn has ended: so do streams and connections.
     pub over: CancellationToken,
     pub(crate) started: Instant,
     pub(crate) agents: KnownAgents,
@@ -122,12 +122,12 @@ impl Daemon {
         })
     }
 
-    /// What runs under `/api` get now.
+    /// The settings of runs under `/api`.
     pub(crate) fn open_design(&self) -> RunSettings {
         self.open_design.locked().clone()
     }
 
-    /// Replaces what runs under `/api` get; those that have begun keep theirs.
+    /// Replaces the settings of runs under `/api`; runs that have begun keep theirs.
     pub fn set_open_design(&self, settings: RunSettings) {
         *self.open_design.locked() = settings;
     }
@@ -159,7 +159,7 @@ impl Daemon {
         }
     }
 
-    /// What a session's agent takes, which is started if need be.
+    /// The capabilities of a session's agent, which is started if need be.
     pub(crate) async fn capabilities(
         &self,
         session: SessionId,
@@ -173,12 +173,12 @@ impl Daemon {
         self.desk.with(session, linking).await
     }
 
-    /// The order as far as `principal` may give it.
+    /// Checks that `principal` may give this order, and resolves its directories.
     pub(crate) fn checked(&self, order: Order, principal: &Principal) -> Result<Order, Problem> {
         self.checked_in(self.roots_of(principal), order, principal)
     }
 
-    /// Where sessions of `principal` may work; anywhere if there are none.
+    /// Directories in which sessions of `principal` may work; anywhere if there are none.
     pub(crate) fn roots_of(&self, principal: &Principal) -> &[PathBuf] {
         match principal.is_local {
             true => &[],
@@ -197,7 +197,7 @@ impl Daemon {
         }
     }
 
-    /// The same where it may work is known already.
+    /// As [`checked`](Self::checked), with the directories in which the session may work.
     pub(crate) fn checked_in(
         &self,
         roots: &[PathBuf],

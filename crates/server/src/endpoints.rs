@@ -1,4 +1,4 @@
-//! Handlers that say themselves where they are served: routes and their description from one list.
+//! Routes and their `OpenAPI` description from one list of handlers, each with its path.
 //!
 //! In: the handlers, each with a `utoipa::path`. Out: `routes()`, which makes plain routes of them,
 //! and a type that describes the same handlers. Descriptions take memory and milliseconds, which
@@ -11,7 +11,7 @@ use utoipa_axum::PathItemExt as _;
 
 macro_rules! endpoints {
     ($visibility:vis $description:ident, $state:ty: $($module:ident::$handler:ident),+ $(,)?) => {
-        /// What the document says of these.
+        /// The `OpenAPI` description of these routes.
         #[derive(Debug, utoipa::OpenApi)]
         #[openapi(paths($($module::$handler),+))]
         $visibility struct $description;

@@ -50,7 +50,7 @@ pub const PAGE_PASS: HeaderName = HeaderName::from_static("x-switchyard-page");
 pub const WS_TOKEN: &str = "switchyard-token.";
 /// How our page shows its pass there, for the same reason.
 pub const WS_PAGE: &str = "switchyard-page.";
-/// By what a page comes over from a name that it had before.
+/// Routes by which an open page moves its login from an earlier host name of the page.
 const MOVING: [&str; 2] = ["/v1/login/challenge", "/v1/login/move"];
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
 const MAX_HEADERS: usize = 100;
@@ -90,7 +90,7 @@ pub struct Guard {
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
     requests: Arc<ByteQuota>,
-    /// Where answers are kept until they were read.
+    /// Quota of answers, which count until they were read.
     answers: Arc<ByteQuota>,
 }
 
@@ -107,11 +107,11 @@ pub enum Admitted {
     /// The route is open to all.
     Anyone,
     As(Principal),
-    /// An allowed page asks beforehand; answered here.
+    /// A CORS preflight of an allowed page; answered here.
     Preflight,
-    /// A browser that wants the page is sent to where it is; answered here.
+    /// A redirect of a browser to the page's own host name; answered here.
     Elsewhere(HeaderValue),
-    /// A browser looks after a worker that somebody else left at this address; answered here.
+    /// A browser updates a service worker that another program left at this address; answered here.
     NoServiceWorker,
 }
 
@@ -146,7 +146,7 @@ impl Guard {
         Self { page_name: Some(name), ..self }
     }
 
-    /// Counts who is not let in.
+    /// Counts refused requests.
     #[must_use]
     pub fn counting(self, metrics: Metrics) -> Self {
         Self { metrics: Some(metrics), ..self }
@@ -169,7 +169,7 @@ impl Guard {
     }
 
     fn count(&self, problem: &Problem) {
-        // Who has lost its way was not refused.
+        // A wrong path is no refusal.
         if let Some(metrics) = &self.metrics
             && problem.status != StatusCode::NOT_FOUND.as_u16()
         {
@@ -188,7 +188,7 @@ impl Guard {
                 let called = allowed.hosts.check(parts, local, is_tls, name)?;
                 let is_document = self.routes.is_document(parts.uri.path());
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
-                // Our page has none.
+                // Our page has no service worker.
                 if parts.headers.get("service-worker").is_some_and(|what| what == "script") {
                     return Ok(Decision { admitted: Admitted::NoServiceWorker, readable_by: None });
                 }
@@ -222,7 +222,7 @@ impl Guard {
         Ok(Decision { admitted, readable_by })
     }
 
-    /// Where a page is that was loaded as `host`, if it is not there any more.
+    /// The page's host now, if `host` is an earlier name of it.
     pub(crate) fn moved_to(&self, host: &str) -> Option<String> {
         let name = self.page_name.as_ref()?;
         let former = self.page_name_in(host).filter(|former| former != name);
@@ -326,7 +326,7 @@ impl Guard {
         }
     }
 
-    /// Where what clients send is kept until it was served.
+    /// Quota of what clients send, which counts until it was served.
     pub fn requests(&self) -> &Arc<ByteQuota> {
         &self.requests
     }
@@ -374,32 +374,32 @@ fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
     }
 }
 
-/// A page that has the login's secret can do something about it.
+/// The refusal of a login without a pass; a page that has the login's secret can get one.
 fn unproved() -> Problem {
     Problem::of(kinds::LOGIN_UNPROVED)
         .detail("a login's cookie is taken with a pass only, which its page gets for a proof")
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
-/// What a tab does something about that is still open at a name that the page had before.
+/// The refusal of a tab that is open at an earlier name of the page; it can move its login.
 fn moved() -> Problem {
     Problem::of(kinds::PAGE_MOVED)
         .remedy("load the page again, or open a new link; `switchyard token login` prints one")
 }
 
-/// What was asked for, where the page is.
+/// The requested address at the page's own host name.
 fn address(page: &str, parts: &Parts) -> Result<HeaderValue, Problem> {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     let there = HeaderValue::try_from(format!("http://{page}{target}"));
     there.map_err(Problem::internal)
 }
 
-/// Refuses to make anything of a login where others may have listened before us.
+/// Refuses logins at host names where other programs may have listened before us.
 fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Problem> {
     let path = parts.uri.path();
     let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
     match was_page {
-        // A page that is still open there can come over, and do nothing else.
+        // A page that is still open there can move its login, and do nothing else.
         true if MOVING.contains(&path) => Ok(()),
         true => Err(moved()),
         false if is_login || credentials::find(parts).is_cookies() => {

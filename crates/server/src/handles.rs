@@ -5,13 +5,13 @@ use std::io;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
-/// How what must not be a link is opened. A FIFO does not hold us up.
+/// Options for opening a path that must not be a link. Opening a FIFO does not block.
 pub(crate) fn no_link(more: OFlags) -> OpenOptions {
     with_flags(OFlags::NOFOLLOW | more)
 }
 
-/// How a file is read by a path that the directory's handle keeps inside. A FIFO does not hold us
-/// up.
+/// Options for reading a file by a path that the directory's handle keeps inside. Opening a FIFO
+/// does not block.
 pub(crate) fn reading() -> OpenOptions {
     let mut options = with_flags(OFlags::empty());
     options.read(true);

@@ -1,8 +1,8 @@
-//! Headers that are lists, said in one line or in several.
+//! Headers that are lists, in one line or in several.
 
 use axum::http::{HeaderMap, HeaderName};
 
-/// The items of a list, without what is around them; those that are empty are passed over.
+/// The trimmed items of a list; empty ones are skipped.
 pub(crate) fn listed<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,

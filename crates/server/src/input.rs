@@ -1,7 +1,7 @@
-//! Who asks, whether they may, and what clients send, read strictly.
+//! Extractors: the principal of a request with its role, and what clients send, read strictly.
 //!
 //! In: requests. Out: principals, bodies, queries and paths as values, or a problem that says what
-//! is wrong with them. Whoever asks is named first in a handler: one who may not is told so before
+//! is wrong with them. Handlers extract the principal first: one without the role is refused before
 //! the request is looked at. A member that nobody knows is refused by its name: a client that
 //! misspells one is told so instead of being half obeyed.
 
@@ -18,7 +18,7 @@ use crate::problem::{Problem, kinds};
 
 /// Room for a prompt with images in it. The listener may take less.
 const MAX_JSON_BYTES: usize = 32 << 20;
-/// Unknown members that are named before the rest is not.
+/// Unknown members that one error names.
 const MAX_NAMED: usize = 16;
 
 /// A JSON body.
@@ -75,7 +75,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let found = Path::from_request_parts(parts, state).await;
-        // A name that is no text names nothing.
+        // A segment that is not UTF-8 names nothing.
         found
             .map(|Path(at)| Self(at))
             .map_err(|_| Problem::not_found("this path names nothing here"))
@@ -122,7 +122,7 @@ fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             false => format!("unknown members: {}", unknown.join(", ")),
         })
     })?;
-    // Whoever reads the same text next could take the other one.
+    // Of a member that is there twice, another parser could take the other value.
     let text =
         std::str::from_utf8(bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
     match wire::check_unambiguous(text) {
@@ -158,7 +158,7 @@ pub(crate) fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     }
 }
 
-/// A limit that a client asked for, if it can be had.
+/// The limit that a client asked for, checked.
 pub(crate) fn limit(wanted: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
     match wanted.unwrap_or(default) {
         limit if (1..=most).contains(&limit) => Ok(limit),
@@ -166,14 +166,14 @@ pub(crate) fn limit(wanted: Option<usize>, default: usize, most: usize) -> Resul
     }
 }
 
-/// No route has this path.
+/// The answer where no route has this path.
 pub(crate) async fn no_such_route(request: Request) -> Problem {
     let path = crate::problem::shown(request.uri().path());
     Problem::not_found(format!("nothing is served at `{path}`"))
         .remedy("`/v1/openapi.json` lists what is")
 }
 
-/// The route has other methods.
+/// The answer where the route has other methods.
 pub(crate) async fn no_such_method(request: Request) -> Problem {
     Problem::of(kinds::METHOD_NOT_SERVED_HERE).detail(format!("`{}` is not", request.method()))
 }
@@ -197,11 +197,11 @@ macro_rules! callers {
 }
 
 callers! {
-    /// Anybody who was let in.
+    /// A principal of any role.
     Observer
-    /// Somebody who may make, prompt, cancel and answer.
+    /// A principal that may make, prompt, cancel and answer.
     Operator
-    /// Somebody who may do everything.
+    /// A principal that may do everything.
     Admin
 }
 

@@ -15,10 +15,10 @@ pub use bus::quota::{ByteQuota, Reserved};
 pub(crate) use patient::patient;
 pub use steady::Steady;
 
-/// Of the places of a listener one client may have a quarter, if others want some.
+/// One client may have a quarter of a listener's connections, if others want some.
 pub(crate) const CLIENT_PART: usize = 4;
 
-/// When a client that was told that there is no room may ask again.
+/// `Retry-After` of answers that say that there is no room, in seconds.
 pub(crate) const COME_BACK_SECONDS: u32 = 5;
 
 /// The limits of a listener.
@@ -33,9 +33,9 @@ pub struct HttpLimits {
     pub max_body_bytes: u64,
     /// How long a body may keep us waiting; bytes that come earn more time.
     pub body_timeout: Duration,
-    /// Data waits and the peer takes not one byte.
+    /// How long a peer may take not one byte while data waits for it.
     pub stall_timeout: Duration,
-    /// Nothing is asked on an open connection.
+    /// How long a connection may be open without a request.
     pub idle_timeout: Duration,
     /// HTTP/2 requests at a time on one connection. Event streams count, so this is more
     /// than a browser's window full of sessions.

@@ -1,8 +1,8 @@
-//! The daemon's doors: sockets that are opened, connections that come in, HTTP on them.
+//! The daemon's listeners: sockets that are opened, connections that are accepted, HTTP on them.
 //!
-//! In: an address, a path or a socket from outside, and a router. Out: requests, each with
-//! its `Arrival`, all through the guard. A door never waits for one client: whoever is slow,
-//! silent or one too many loses its own connection only.
+//! In: an address, a path or a socket from outside, and a router. Out: requests, each with its
+//! `Arrival`, all through the guard. A listener never waits for one client: one that is slow,
+//! silent or beyond the limit loses its own connection only.
 
 mod accept;
 mod bind;
@@ -62,13 +62,13 @@ pub enum ListenError {
     Inherited(std::io::Error),
 }
 
-/// HTTP on one door.
+/// HTTP on one listener.
 #[derive(Debug)]
 pub struct Http {
     pub bound: Bound,
     pub guarded: Guarded,
-    /// Cancelled to stop: nobody new comes in, requests may finish, and what is left after
-    /// the limits' `drain` is cut.
+    /// Cancelled to stop: no connection is accepted any more, requests may finish, and what is left
+    /// after the limits' `drain` is cut.
     pub stop: CancellationToken,
 }
 
@@ -106,7 +106,7 @@ const PING_PATIENCE: Duration = Duration::from_secs(20);
 const MAX_SEND_BUFFER: usize = 64 << 10;
 /// Requests that were reset before they were looked at; a flood of these is an attack.
 const MAX_RESET_STREAMS: usize = 20;
-/// Between "please go" and the end of the wait.
+/// Time between a graceful shutdown of an idle connection and its end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 fn builder(limits: &HttpLimits) -> Builder<TokioExecutor> {

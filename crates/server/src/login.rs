@@ -1,4 +1,4 @@
-//! The way in for browsers: a link with a one-time code becomes a cookie and a secret.
+//! Logins of browsers: a link with a one-time code becomes a cookie and a secret.
 //!
 //! The code stands behind the `#`, which browsers send to nobody; the page takes it out of
 //! the address bar and trades it in. The cookie cannot be read by scripts, but browsers send it
@@ -11,8 +11,9 @@
 //! is good for as long as this daemon runs ([`crate::guard::Passes`]).
 //!
 //! Where the page has a name of its own ([`crate::page_name`]) a login is good under that name
-//! alone. When the name is left, tabs that are still open come over to the new one: they prove
-//! that they know what only a tab knows that was loaded from a daemon, since it is kept nowhere.
+//! alone. When the name is left, tabs that are still open move their login to the new one: they
+//! prove that they know what only a tab knows that was loaded from a daemon, since it is kept
+//! nowhere.
 
 mod codes;
 
@@ -36,7 +37,7 @@ use codes::{Codes, Redeemed};
 /// As long as the token itself lives.
 const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
 
-/// What logins share; a clone is the same.
+/// The state of logins; a clone shares it.
 #[derive(Debug, Clone)]
 pub struct Login {
     guard: Arc<Guard>,
@@ -73,11 +74,11 @@ impl Login {
     }
 }
 
-/// Whose cookie came with a request; it has not proved yet that it is our page.
+/// The browser login of a request's cookie; that our page sent it is not proved yet.
 #[derive(Debug)]
 struct LoggedInBrowser {
     arrival: Arrival,
-    /// As the page sees our address.
+    /// The daemon's host, as the page sees it.
     host: String,
     token: BrowserToken,
 }
@@ -105,7 +106,7 @@ impl FromRequestParts<Login> for LoggedInBrowser {
     }
 }
 
-// What the page calls to come in and to leave. Coming in is open to everybody.
+// Routes by which the page logs in and out. Logging in is open to everybody.
 endpoints! { pub LoginPaths, Login:
     self::log_in,
     self::challenge,
@@ -127,12 +128,12 @@ struct LoggedIn {
     page_secret: String,
     /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
     pass: String,
-    /// To be kept in memory only, and sent to nobody: what this tab comes over by when the page
-    /// has moved to another name.
+    /// To be kept in memory only, and sent to nobody: with it this tab moves its login when the
+    /// page has moved to another host name.
     tab_secret: String,
 }
 
-/// What both sides prove that they know. A tab that has its own takes no proof of anything else:
+/// The secret that both sides prove to know. A tab that has its own takes no proof of another:
 /// whoever had a page loaded at our address may know what is stored.
 #[derive(Debug, Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -146,7 +147,7 @@ enum By {
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 struct ChallengeRequest {
-    /// What the daemon shall prove itself over; made anew for each.
+    /// The nonce for the daemon's proof; made anew for each challenge.
     nonce: String,
     #[serde(default)]
     by: By,
@@ -155,7 +156,7 @@ struct ChallengeRequest {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Challenge {
-    /// What the page shall prove itself over.
+    /// The nonce for the page's proof.
     nonce: String,
     /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's or the tab's secret, over
     /// `daemon`, the address as the page has it, its nonce and ours, one in each line. If the page
@@ -200,7 +201,7 @@ async fn log_in(
     name: CookieName,
     Body(LoginRequest { code }): Body<LoginRequest>,
 ) -> Result<Response, Problem> {
-    // A link that was opened while somebody else listened here is of no use to that one.
+    // A code that another program received while it listened here is of no use to it.
     login.guard.check_user(&arrival)?;
     let (tokens, place) = (login.guard.tokens().clone(), login.guard.page_name_in(&host));
     // All tabs of a browser are one login, also those that were there before.
@@ -210,7 +211,7 @@ async fn log_in(
         Redeemed::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
         Redeemed::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
     };
-    // What another process has just revoked has made no code either.
+    // The codes of a token that another process has just revoked are not good any more.
     login.guard.tokens().refresh();
     let made = match login.codes.redeem(&code) {
         None => None,
@@ -256,7 +257,7 @@ impl By {
     }
 }
 
-/// From where to where a page comes over.
+/// The address in the proofs of a page that moves: from which host to which.
 fn way(from: &str, to: &str) -> String {
     format!("{from}>{to}")
 }

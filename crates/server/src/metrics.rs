@@ -1,4 +1,4 @@
-//! What the daemon counts, for Prometheus.
+//! The daemon's metrics, for Prometheus.
 //!
 //! In: small calls from wherever something happens. Out: [`Metrics::render`], the text that
 //! `GET /metrics` answers with. A value that is passed around, no global; cheap to clone,
@@ -29,16 +29,16 @@ pub use collectors::WarmPool;
 use labels::Names;
 pub use web::{measure, router};
 
-/// Of the answer to `GET /metrics`.
+/// Content type of the answer to `GET /metrics`.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// More than the router has.
+/// Limit of the label `route`: more than the router has.
 const MAX_ROUTES: usize = 256;
 
-/// More than there are ways to decide a question.
+/// Limit of the label `by`: more than there are ways to decide a question.
 const MAX_DECIDERS: usize = 32;
 
-/// More than the guard has reasons.
+/// Limit of the label `why`: more than the guard has reasons.
 const MAX_REFUSALS: usize = 32;
 
 type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
@@ -79,7 +79,7 @@ struct Inner {
     dropped: Arc<Source<u64>>,
 }
 
-/// What became of a client that does not read fast enough.
+/// The step against a client that does not read fast enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlowClient {
     Warned,
@@ -167,7 +167,7 @@ impl Metrics {
         text
     }
 
-    /// An answered request. `route` is the router's pattern, never the path as it came.
+    /// Counts an answered request. `route` is the router's pattern, never the path as it came.
     pub fn request(&self, route: &str, method: &str, status: u16, took: Duration) {
         let route = self.0.routes.label(route);
         let status = match status {
@@ -180,7 +180,7 @@ impl Metrics {
         self.0.request_seconds.get_or_create(&[("route", route)]).observe(took.as_secs_f64());
     }
 
-    /// A stream is open until what is given back is dropped: `sse`, `ws`, `acp-tcp` …
+    /// Counts a stream as open until the returned value is dropped: `sse`, `ws`, `acp-tcp` …
     #[must_use]
     pub fn stream(&self, kind: impl Into<Cow<'static, str>>) -> OpenStream {
         let labels = [("kind", kind.into())];
@@ -197,12 +197,12 @@ impl Metrics {
         self.0.slow_clients.get_or_create(&[("what", Cow::Borrowed(what))]).inc();
     }
 
-    /// Somebody was not let in; `why` is the problem's name.
+    /// Counts a refused request; `why` is the problem's name.
     pub fn auth_failed(&self, why: &str) {
         self.0.auth_failures.get_or_create(&[("why", self.0.refusals.label(why))]).inc();
     }
 
-    /// Where the numbers of the warm pools come from; asked with every scrape.
+    /// Sets the source of the warm pools' numbers, which is called with every scrape.
     pub fn warm_pools_from(&self, source: impl Fn() -> Vec<WarmPool> + Send + Sync + 'static) {
         let agents = self.0.agents.clone();
         self.0.warm.set(move || {
@@ -214,7 +214,7 @@ impl Metrics {
         });
     }
 
-    /// Where it is known how many lines the process's own log has dropped so far.
+    /// Sets the source of the number of lines that the process's own log has dropped so far.
     pub fn dropped_lines_from(&self, source: impl Fn() -> u64 + Send + Sync + 'static) {
         self.0.dropped.set(source);
     }
@@ -264,12 +264,12 @@ fn durations<const N: usize>(registry: &mut Registry, name: &str, help: &str) ->
     family
 }
 
-/// 50 µs, a commit on a fast disk, to 3 s, a disk in trouble.
+/// Buckets from 50 µs, a commit on a fast disk, to 3 s, a disk in trouble.
 fn fine() -> Histogram {
     Histogram::new([5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 3.0])
 }
 
-/// Half a millisecond to half a minute, which a session on a slow agent may take.
+/// Buckets from half a millisecond to half a minute, which a session on a slow agent may take.
 fn coarse() -> Histogram {
     Histogram::new([5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1.0, 5.0, 30.0])
 }

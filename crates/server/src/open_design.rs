@@ -1,13 +1,12 @@
-//! Open Design's shape: agents, runs and chat under `/api`.
+//! Open Design's API: agents, runs and chat under `/api`.
 //!
 //! In: the requests that its front end sends, with whatever members it has today. Out: its
 //! answers, its errors and its stream of events. A run is a turn, a conversation is a
 //! session (one more for each further agent that is used in it), a project is a directory.
 //!
-//! Always true: nothing is kept here that the log does not have. Which session a
-//! conversation is, and which session a run belongs to, is told by their ids alone, so both
-//! are found after a restart. A project's files are reached through a directory handle that
-//! cannot be left.
+//! Always true: nothing is kept here that the log does not have. Which session a conversation is,
+//! and which session a run belongs to, follows from their ids alone, so both are found after a
+//! restart. A project's files are reached through a directory handle that cannot be left.
 
 mod agents;
 mod asked;

@@ -1,4 +1,4 @@
-//! The page that people see, from inside the binary.
+//! The web page, served from inside the binary.
 //!
 //! In: `GET` of the page's documents and assets. Out: the files of `web/dist` as they were when
 //! the binary was built, or a small page that says how to get them: in which form, for how long, or
@@ -18,8 +18,7 @@ use crate::guard::Routes;
 use crate::header_lists::listed;
 use crate::input::no_such_route;
 
-/// What the page itself looks at the address for, as people type it, too; all of them are the
-/// same document.
+/// Paths that the page itself routes, also as people type them; all of them are the same document.
 const DOCUMENTS: [&str; 11] = [
     "/",
     "/agents",
@@ -34,7 +33,7 @@ const DOCUMENTS: [&str; 11] = [
     "/login/",
 ];
 const DOCUMENT: &str = "index.html";
-/// Here unknown names are told so, also to those who are not logged in.
+/// The route of assets: unknown names are answered with 404 also without a login.
 const ASSETS: &str = "/assets/{*file}";
 
 /// Whether the page is in this binary.
@@ -90,10 +89,10 @@ include!(concat!(env!("OUT_DIR"), "/page.rs"));
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Everything else may be kept, and is asked about each time.
 const ASK_AGAIN: &str = "no-cache";
-/// As many letters of a digest stand in the names that the page's build makes.
+/// Letters of the digest in the names that the page's build makes.
 const DIGEST_LETTERS: usize = 8;
 
-/// What the file weighs on the wire.
+/// A file's bytes as they are sent, compressed or not.
 struct Form {
     bytes: &'static [u8],
     encoding: Option<&'static str>,
@@ -164,7 +163,7 @@ fn is_named_by_content(path: &str) -> bool {
     tail.is_some_and(|tail| tail.bytes().all(is_letter))
 }
 
-/// Said for all of them, as browsers are told not to guess.
+/// The content type by extension; given for all files, as browsers are told not to guess.
 fn content_type(path: &str) -> &'static str {
     match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "html" => "text/html; charset=utf-8",

@@ -1,4 +1,4 @@
-//! The name by which browsers of this machine have the page: `k3v9qw72hpxm.localhost`.
+//! The page's own host name, for browsers of this machine: `k3v9qw72hpxm.localhost`.
 //!
 //! A browser knows a page by its address alone. Every user of a machine can listen at an address
 //! while nobody else does, and what a browser loads from there is the same page to it: it reads
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "page-name.json";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const BELOW: &str = ".localhost";
-/// 32 of them, each five bits, and none that is read as another.
+/// 32 letters, each five bits, and none that is read as another.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 /// 60 bits: a page that guesses names, while its author has the port, guesses in vain.
 const LENGTH: usize = 12;
@@ -31,7 +31,7 @@ const LENGTH: usize = 12;
 #[serde(transparent)]
 pub struct PageName(String);
 
-/// What is kept from one daemon to the next.
+/// The file's content, kept from one daemon to the next.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     name: PageName,
@@ -68,7 +68,7 @@ impl PageName {
         Ok(Self(label + BELOW))
     }
 
-    /// The name in a request's `Host`, if it is one of this kind, now or before.
+    /// The name in a request's `Host`, if it has the form of a page's name, current or earlier.
     pub(crate) fn in_host(host: &str) -> Option<Self> {
         Self::read(host.split_once(':').map_or(host, |(name, _)| name))
     }
@@ -92,7 +92,7 @@ impl fmt::Display for PageName {
     }
 }
 
-/// Either the old file or the new one is there.
+/// Replaces the file atomically: either the old or the new one is there.
 fn put(path: &Path, kept: &Kept) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut options = File::options();

@@ -1,4 +1,4 @@
-//! Who is on the other end of a connection, and what that one may do.
+//! The principal of a request: who was authenticated, and what it may do.
 
 use sessions::details::is_made_by;
 use sessions::options::Wishes;
@@ -9,13 +9,13 @@ use wire::Millis;
 
 use crate::problem::Problem;
 
-/// What a token allows. Each role may do all that the ones before it may.
+/// The role of a token. Each one may do all that the ones before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Reads.
+    /// May read.
     Observer,
     /// Also creates sessions, prompts, cancels and answers questions.
     Operator,
@@ -33,7 +33,7 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// Somebody who was let in.
+/// An authenticated client.
 #[derive(Debug, Clone)]
 pub struct Principal {
     /// The token's name, as it is written into logs and decisions.
@@ -79,8 +79,8 @@ impl Principal {
         }
     }
 
-    /// The one for whom a daemon is there alone, in its own process. An agent that runs one may do
-    /// there as it likes; the record says that it is no person.
+    /// The only client of a daemon that runs inside the client's process. An agent that runs one
+    /// may do there as it likes; the record says that it is no person.
     pub fn alone(is_worker: bool) -> Self {
         match is_worker {
             true => Self { name: Self::worker().name, ..Self::local() },
@@ -88,7 +88,7 @@ impl Principal {
         }
     }
 
-    /// Refuses what only somebody may do who can be asked.
+    /// Refuses agents, where only a person may do something.
     pub(crate) fn require_a_person(&self) -> Result<(), Problem> {
         match self.is_worker {
             true => Err(Problem::forbidden("an agent cannot answer what a person is asked")),
@@ -96,7 +96,7 @@ impl Principal {
         }
     }
 
-    /// Refuses a mode that may allow more, if it is no person who wants it.
+    /// Refuses a mode that may allow more, if an agent asks for it.
     pub(crate) fn check_wishes(&self, wishes: &Wishes) -> Result<(), Problem> {
         match self.is_worker && !wishes.are_modest() {
             true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
@@ -113,7 +113,7 @@ impl Principal {
         is_made_by(record, &self.name, self.since)
     }
 
-    /// It, as the maker of a session.
+    /// This principal as the maker of a session.
     pub(crate) fn maker(&self) -> Maker {
         Maker {
             name: self.name.clone(),
@@ -123,12 +123,12 @@ impl Principal {
         }
     }
 
-    /// Whose sessions it sees, if not everybody's, for a list that tells of no others.
+    /// The filter for lists of sessions: the owner whose sessions it sees, if not everybody's.
     pub(crate) fn only(&self) -> Option<(String, Millis)> {
         self.own_sessions.then(|| (self.name.clone(), self.since))
     }
 
-    /// What names of its choice belong to: another who had its name before had others.
+    /// The namespace of ids that it chooses: an earlier principal of the same name had another.
     pub(crate) fn namespace(&self) -> String {
         match self.since {
             Millis(0) => self.name.clone(),

@@ -1,6 +1,6 @@
 //! Errors as HTTP clients see them: `application/problem+json` with a stable type.
 //!
-//! In: a kind of [`kinds`], and words. Out: a response, which also has the problem itself in its
+//! In: a kind of [`kinds`], and texts. Out: a response, which also has the problem itself in its
 //! extensions, for whoever tells it in another shape.
 
 pub(crate) mod kinds;
@@ -72,7 +72,7 @@ impl Problem {
         self
     }
 
-    /// What can be said of it beside the words, to clients of Open Design's API.
+    /// Structured details, for clients of Open Design's API.
     #[must_use]
     pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(Box::new(details));
@@ -103,7 +103,7 @@ impl Problem {
     }
 }
 
-/// A task of ours that panicked.
+/// The problem of a task of ours that panicked.
 impl From<tokio::task::JoinError> for Problem {
     fn from(error: tokio::task::JoinError) -> Self {
         Self::internal(error)

@@ -1,12 +1,12 @@
-//! What clients call their requests, for recognising those that come again.
+//! Request ids that clients choose, for recognising requests that are repeated.
 //!
-//! In: whose request, its name, and what is to be known of it. Out: that, as long as it is
-//! remembered. When there are more than `MAX`, whoever has most forgets its oldest: nobody's names are
-//! lost by the number of another's.
+//! In: the client, its request id, and a value to remember. Out: that, as long as it is remembered.
+//! When there are more than `MAX`, the client that has most loses its oldest: no client loses ids
+//! by the number of another's.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Whose request, and its name.
+/// A client, and the id that it gave to a request.
 pub(crate) type Name = (String, String);
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl<V> Default for Client<V> {
     }
 }
 
-/// Tells whether two requests ask for the same.
+/// A digest of a request, by which two requests are compared.
 pub(crate) fn digest(request: &impl serde::Serialize) -> String {
     use base64::Engine as _;
     use sha2::Digest as _;

@@ -18,8 +18,8 @@ use crate::open_design::MAX_FORM_BYTES;
 use crate::principal::Principal;
 use crate::{access, acp, api, events, login, open_design, page};
 
-/// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
-/// the request's extensions.
+/// Every route. Requests are authenticated before they come here: a [`crate::principal::Principal`]
+/// is in the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
     let router = Router::new()
         .merge(access::router(guard, login, &daemon.settings))
@@ -37,12 +37,12 @@ pub fn sessions_router(daemon: &Arc<Daemon>) -> Router {
     refusing(api::router(daemon).merge(events::router(daemon)))
 }
 
-/// With the answers to those who ask for what is not there.
+/// Adds the answers to requests for unknown paths and methods.
 fn refusing(router: Router) -> Router {
     router.fallback(no_such_route).method_not_allowed_fallback(no_such_method)
 }
 
-/// A way into the daemon from its own process, for the one for whom it is there.
+/// The daemon's router for the client in its own process, called without a socket.
 #[derive(Debug, Clone)]
 pub struct Inside {
     router: Router,
@@ -51,7 +51,7 @@ pub struct Inside {
 
 impl Inside {
     pub fn new(router: Router, principal: Principal) -> Self {
-        // As behind the guard, where there are limits of our own.
+        // As behind the guard, which has limits of its own.
         Self { router: router.layer(DefaultBodyLimit::disable()), principal }
     }
 
@@ -63,7 +63,7 @@ impl Inside {
     }
 }
 
-/// What the guard has to know about them.
+/// The guard's rules for these routes.
 pub fn guarded_routes() -> Routes {
     let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(MAX_FILE_BYTES) };
     let max_bytes = Some(MAX_FORM_BYTES);

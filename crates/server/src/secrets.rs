@@ -1,4 +1,4 @@
-//! Values that must not be shown, and what is left of a text without them.
+//! Secrets that must not be shown, and their redaction in texts.
 //!
 //! In: secrets that are known (tokens, cookies, what the environment names a key), and any
 //! text on its way to a log. Out: the text with each secret replaced. What nobody
@@ -27,7 +27,8 @@ pub const MIN_BYTES: usize = 8;
 /// A longer value is remembered in pieces of this size.
 const MAX_PIECE_BYTES: usize = 4096;
 
-/// The oldest go first. Far beyond the tokens of a daemon and the keys of an environment.
+/// Secrets that are remembered; the oldest go first. Far beyond the tokens of a daemon and the keys
+/// of an environment.
 const MAX_SECRETS: usize = 1024;
 
 /// A cheap handle on what is secret in this process.

@@ -1,4 +1,4 @@
-//! How a session stands, as clients are told.
+//! The status of a session, as clients are told.
 
 use serde::{Deserialize, Serialize};
 use sessions::desk::Status;

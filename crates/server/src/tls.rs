@@ -19,7 +19,7 @@ pub enum TlsError {
     Unfit { cert: PathBuf, key: PathBuf, source: rustls::Error },
 }
 
-/// What is spoken inside.
+/// The protocol inside of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
     /// HTTP/2 and HTTP/1.1, by the client's choice.

@@ -1,11 +1,11 @@
-//! The tokens that open the daemon's doors.
+//! The tokens by which the daemon's clients authenticate.
 //!
-//! In: a state directory. Out: who a presented token is, and tokens made, listed, rotated
+//! In: a state directory. Out: the principal of a presented token, and tokens made, listed, rotated
 //! and revoked. `token` holds the admin's own in plain, for the user's scripts to read;
 //! `tokens.json` holds all others as digests, and of a browser's login the secret that its parts
-//! are made from. Both are private files, and the verbs use them with or without a running
-//! daemon: whoever changes them, the daemon notices before the next request, and cuts open
-//! connections within a second. A file that cannot be trusted lets nobody in.
+//! are made from. Both are private files, and commands use them with or without a running daemon:
+//! whoever changes them, the daemon notices before the next request, and cuts open connections
+//! within a second. Tokens in a file that cannot be trusted are refused.
 
 mod files;
 mod record;
@@ -32,7 +32,7 @@ use record::{LoginSeed, Record};
 
 /// The name of the token in STATE/token.
 pub const ADMIN: &str = "admin";
-/// How a login's token is named, with a part that tells it from others.
+/// Prefix of the name of a login's token, before a part that tells it from others.
 const BROWSER: &str = "browser ";
 /// A person has a handful; a table that grows without end is a mistake of some script.
 pub const MAX_TOKENS: usize = 256;
@@ -40,13 +40,14 @@ pub const MAX_TOKENS: usize = 256;
 const MAX_BROWSERS: usize = 64;
 /// How long a browser stays logged in.
 const BROWSER_LIFE: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Twice within the second in which a revoked token's connections must be gone.
+/// Interval of looking at the files: twice within the second in which a revoked token's connections
+/// must be gone.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 /// Names appear in logs and decisions.
 const MAX_NAME_CHARS: usize = 64;
-/// So that people, and tools that look for leaked secrets, know one when they see it.
+/// Prefix of tokens, so that people, and tools that look for leaked secrets, recognise them.
 const MARK: &str = "sy_";
-/// Nobody needs to hash more than this to know that it is no token.
+/// Limit of a presented token: a longer text is none, and is not hashed.
 const MAX_TOKEN_BYTES: usize = 256;
 
 pub(crate) type Sum = [u8; 32];
@@ -78,7 +79,7 @@ pub enum TokensError {
     Entropy(getrandom::Error),
 }
 
-/// What a new token shall be.
+/// The properties of a new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     pub name: String,
@@ -87,7 +88,7 @@ pub struct NewToken {
     pub own_sessions: bool,
 }
 
-/// A login that a cookie is of, and what else its browser has where the cookie is good.
+/// The login of a cookie, and the other secrets of its browser at the same name of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserToken {
     pub(crate) principal: Principal,
@@ -106,7 +107,7 @@ struct Live {
     /// What the files looked like when they were read; none when they could not be.
     stamps: Option<Stamps>,
     entries: Vec<Entry>,
-    /// Said once, not with every request.
+    /// The last error of reading them, which is logged once, not with every request.
     complaint: Option<String>,
 }
 
@@ -132,8 +133,8 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The table for a daemon to which nobody comes with a token: it is read when somebody does,
-    /// and nothing is made.
+    /// The table for a daemon whose clients have no tokens: it is read when a token is presented,
+    /// and no file is made.
     pub fn unread(state_dir: &Path) -> Result<Self, TokensError> {
         Ok(Self { files: Arc::new(Files::in_dir(state_dir)?), live: Arc::default() })
     }
@@ -143,7 +144,7 @@ impl Tokens {
         self.files.admin_token()?.ok_or_else(|| TokensError::NoSuch(ADMIN.to_owned()))
     }
 
-    /// All tokens, the admin's first; also the expired, which open nothing.
+    /// All tokens, the admin's first; also the expired, which are not accepted.
     pub fn list(&self) -> Vec<TokenInfo> {
         self.refresh();
         self.live.locked().entries.iter().map(|entry| entry.record.info()).collect()
@@ -198,7 +199,7 @@ impl Tokens {
         made.ok_or(TokensError::NoSuch(name))
     }
 
-    /// What the browser of a login has at another name of the page.
+    /// The secrets of a login's browser at another name of the page.
     pub(crate) fn browser_at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
         self.refresh();
         let live = self.live.locked();
@@ -257,7 +258,7 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Who a token is; nothing of a login is one.
+    /// The principal of a token; the secrets of a login are none.
     pub fn check(&self, presented: &str) -> Option<Principal> {
         let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sum(presented))?;
         self.find(|record| !record.is_browser() && record.digest.ct_eq(&presented).into())
@@ -353,7 +354,8 @@ impl Tokens {
         outcome
     }
 
-    /// What can be trusted. One bad file takes its own tokens with it, not the other's.
+    /// The records of the files that can be trusted. One bad file takes its own tokens with it, not
+    /// the other's.
     fn read_all(&self) -> (Vec<Record>, Result<(), TokensError>) {
         let admin = self.files.admin_token().map(|token| {
             token.map(|token| Record {

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use crate::header_lists::listed;
 use crate::problem::Problem;
 
-/// A client's wish to go on as a WebSocket.
+/// A client's request to go on as a WebSocket.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     accept: HeaderValue,
@@ -19,8 +19,8 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// None for a plain request. `protocols` are what is spoken here, the best first: a client that
-    /// offers some expects to hear one of them.
+    /// None for a plain request. `protocols` are the supported subprotocols, the best first: a
+    /// client that offers some expects one of them in the answer.
     pub(crate) fn read(
         headers: &HeaderMap,
         protocols: &[&'static str],
@@ -40,7 +40,7 @@ impl Handshake {
         Ok(Some(Self { accept, protocol: protocols.iter().copied().find(is_offered) }))
     }
 
-    /// What will be spoken, if the client has offered anything.
+    /// The subprotocol that was chosen, if the client has offered one.
     pub(crate) fn protocol(&self) -> Option<&'static str> {
         self.protocol
     }

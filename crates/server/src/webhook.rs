@@ -1,11 +1,11 @@
 //! Announces waiting approvals, and what else the configuration names, to a URL of the
 //! user's, signed.
 //!
-//! In: the questions that wait and the notes of what happened. Out: one POST per event,
-//! tried again while the receiver is down. What an announcement says is read when it is
-//! sent, from the list of questions and from the log: a question that was answered
-//! meanwhile is not announced. Always true: what waits to be sent is bounded, an event
-//! keeps its id over all tries, and neither the secret nor the URL's path is ever logged.
+//! In: the questions that wait and the notices of what happened. Out: one POST per event, tried
+//! again while the receiver is down. What an announcement says is read when it is sent, from the
+//! list of questions and from the log: a question that was answered meanwhile is not announced.
+//! Always true: what waits to be sent is bounded, an event keeps its id over all tries, and neither
+//! the secret nor the URL's path is ever logged.
 
 mod announcement;
 mod delivery;
@@ -28,12 +28,12 @@ use announcement::{Subject, Writer};
 use delivery::{Attempt, Sender};
 use queue::{Next, Queue};
 
-/// For what is on its way when the daemon stops.
+/// Time for announcements that are being sent when the daemon stops.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`),
-/// unless the configuration names another address. Notes up to `after_note` are left out:
-/// 0 at the start of the daemon, `yard.news.now()` when the webhook is replaced by another.
+/// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`), unless
+/// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
+/// of the daemon, `yard.news.now()` when the webhook is replaced by another.
 ///
 /// Every question that waits is announced, whoever was told of it before; receivers know
 /// it again by its id.

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the daemon lives; needs no token. */
+        /** Whether the daemon runs; needs no token. */
         get: operations["isAlive"];
         put?: never;
         post?: never;
@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this daemon can do, and what the one who asks may. */
+        /** What this daemon can do, and what the caller may. */
         get: operations["getCapabilities"];
         put?: never;
         post?: never;
@@ -133,7 +133,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the daemon and its log are. */
+        /** The health of the daemon and its log. */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -329,10 +329,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files beside a session. */
+        /** The attachments of a session. */
         get: operations["listAttachments"];
         put?: never;
-        /** Puts a file beside the session; a prompt can name it then. */
+        /** Uploads a file to the session; a prompt can then name it. */
         post: operations["uploadAttachment"];
         delete?: never;
         options?: never;
@@ -562,8 +562,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Starts the session's agent now, and not with the first prompt, and grants what the session was
-         *     to be set to when it was made. One that runs is left as it is.
+         * Starts the session's agent now, and not with the first prompt, and sets the options that the
+         *     session was made with. An agent that runs is left as it is.
          */
         post: operations["startSession"];
         delete?: never;
@@ -633,7 +633,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a token a new secret; the old one opens nothing any more. */
+        /** Gives a token a new secret; the old one is no longer accepted. */
         post: operations["rotateToken"];
         delete?: never;
         options?: never;
@@ -660,7 +660,7 @@ export interface components {
             params: unknown;
         };
         AgentOptions: {
-            /** @description All that the agent lets one set, as it says it. */
+            /** @description All options that the agent offers, as it sent them. */
             configOptions: Record<string, unknown>[];
             effort?: components["schemas"]["Choosable"] | null;
             mode?: components["schemas"]["Choosable"] | null;
@@ -693,12 +693,12 @@ export interface components {
              *     and `efforts` as far as they are known before it runs, and more.
              */
             agents: Record<string, unknown>[];
-            /** @description False while some are still being looked at. */
+            /** @description False while some are still being detected. */
             isComplete: boolean;
         };
         /** @description A file that belongs to a session. */
         Attachment: {
-            /** @description Whose token put it there. */
+            /** @description Name of the token that uploaded it. */
             by: string;
             /**
              * Format: int64
@@ -706,7 +706,7 @@ export interface components {
              */
             created: number;
             id: string;
-            /** @description Told by its bytes; `application/octet-stream` where they do not tell. */
+            /** @description Detected by its bytes, or else by its name; `application/octet-stream` if unknown. */
             mimeType: string;
             /** @description As the client named it, without directories and control characters. */
             name: string;
@@ -718,13 +718,13 @@ export interface components {
             attachments: components["schemas"]["Attachment"][];
         };
         AuditPage: {
-            /** @description Asks for the next page; there is none without it. */
+            /** @description Cursor of the next page; missing on the last page. */
             nextCursor?: string | null;
             /** @description In the order of time: who decided what about which call, and by which rule. */
             rows: Record<string, unknown>[];
         };
         /**
-         * @description What both sides prove that they know. A tab that has its own takes no proof of anything else:
+         * @description The secret that both sides prove to know. A tab that has its own takes no proof of another:
          *     whoever had a page loaded at our address may know what is stored.
          * @enum {string}
          */
@@ -740,9 +740,9 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "abandoned";
-        /** @description Why a turn is stopped. */
+        /** @description The cancelling of a turn. */
         Cancel: {
-            /** @description In a word, for the log: `timeout`. */
+            /** @description The reason in a word, for the log: `timeout`. */
             reason?: string | null;
         };
         /** @description Somebody asked for the turn to stop. */
@@ -755,7 +755,7 @@ export interface components {
             step: components["schemas"]["CancelRung"];
         };
         Capabilities: {
-            /** @description Ask for a word, not for a version. */
+            /** @description Names of what this daemon can do: check these, not the version. */
             features: string[];
             limits: components["schemas"]["Limits"];
             version: string;
@@ -766,7 +766,7 @@ export interface components {
         Challenge: {
             /** @description Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`. */
             movedTo?: string | null;
-            /** @description What the page shall prove itself over. */
+            /** @description The nonce for the page's proof. */
             nonce: string;
             /**
              * @description Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's or the tab's secret, over
@@ -777,15 +777,15 @@ export interface components {
         };
         ChallengeRequest: {
             by?: components["schemas"]["By"];
-            /** @description What the daemon shall prove itself over; made anew for each. */
+            /** @description The nonce for the daemon's proof; made anew for each challenge. */
             nonce: string;
         };
         /**
-         * @description The first of what has changed; several things may have.
+         * @description The first thing that has changed; others may have, too.
          * @enum {string}
          */
         ChangeKind: "created" | "status" | "pending" | "title" | "deleted";
-        /** @description What is to be changed; what is left out stays. */
+        /** @description Changes of a session; what is left out stays as it is. */
         Changes: {
             effort?: string | null;
             limits?: components["schemas"]["SessionLimits"] | null;
@@ -795,7 +795,7 @@ export interface components {
             options?: {
                 [key: string]: string;
             };
-            /** @description `null` takes it away. */
+            /** @description `null` removes it. */
             title?: string | null;
         };
         Choosable: {
@@ -961,12 +961,12 @@ export interface components {
             /** @default unknown */
             who: components["schemas"]["DecidedBy"];
         };
-        /** @description Who decided what. */
+        /** @description A decision about an agent's question. */
         Decision: {
             by: components["schemas"]["Decider"];
             outcome?: components["schemas"]["RecordedOutcome"] | null;
             requestId: string;
-            /** @description Of an elicitation. */
+            /** @description The answer to an elicitation. */
             response?: Record<string, unknown> | null;
         };
         Directory: {
@@ -975,13 +975,13 @@ export interface components {
         };
         /** @description Directories in which sessions may be started. */
         DirectoryList: {
-            /** @description By name. */
+            /** @description Sorted by name. */
             directories: components["schemas"]["Directory"][];
-            /** @description Whether there are no more. */
+            /** @description Whether these are all. */
             isComplete: boolean;
             /** @description The directory above, if a session may be started there too. */
             parent?: string;
-            /** @description Where they are, without links; none if these are the ones to begin with. */
+            /** @description The listed directory's path, without links; missing if these are the ones to begin with. */
             path?: string;
         };
         DropReason: "cancelled" | "dropped" | "limit" | "interrupted";
@@ -1026,7 +1026,7 @@ export interface components {
             tookMs?: number;
             usage?: Record<string, unknown>;
         };
-        /** @description What happened, as an envelope of the session protocol. */
+        /** @description An event of a session, as an envelope of the session protocol. */
         Envelope: {
             /** @description Its `t` says what it is: `text`, `tool-call-start`, `turn-end` … */
             ev: Record<string, unknown>;
@@ -1056,7 +1056,7 @@ export interface components {
              *     `stream_end`, `stream_error`, `heartbeat`.
              */
             event: string;
-            /** @description Where to go on after it. Frames without one are about the stream. */
+            /** @description The cursor behind this frame. Frames without one are about the stream. */
             id?: string;
         };
         /** @description Something went wrong. */
@@ -1073,7 +1073,7 @@ export interface components {
             isComplete: boolean;
         };
         FileName: {
-            /** @description Below the session's directory. */
+            /** @description Relative to the session's directory. */
             path: string;
         };
         Fork: {
@@ -1084,7 +1084,7 @@ export interface components {
             upTo?: number | null;
         };
         /**
-         * @description How a log is told.
+         * @description The format of a transcript.
          * @enum {string}
          */
         Format: "json" | "acp" | "ui" | "envelopes" | "conversation" | "text";
@@ -1107,7 +1107,7 @@ export interface components {
         };
         LastTurn: {
             error?: components["schemas"]["Fault"] | null;
-            /** @description ACP's, or `error`. */
+            /** @description ACP's stop reason, or `error`. */
             stopReason: string;
         };
         /** @description What a session may have used up. */
@@ -1146,7 +1146,7 @@ export interface components {
         };
         /** @description One entry of a session's log. */
         LogEvent: {
-            /** @description What it is about: a kind of `OwnEvent`, or the name of an agent's `session/update`. */
+            /** @description Its type: a kind of `OwnEvent`, or the name of an agent's `session/update`. */
             kind: string;
             /**
              * @description By its kind, as `OwnEvent` has it. Of an agent's update: the params of `session/update` as
@@ -1179,16 +1179,16 @@ export interface components {
             /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
             pass: string;
             /**
-             * @description To be kept in memory only, and sent to nobody: what this tab comes over by when the page
-             *     has moved to another name.
+             * @description To be kept in memory only, and sent to nobody: with it this tab moves its login when the
+             *     page has moved to another host name.
              */
             tabSecret: string;
         };
         /** @description A link that logs one browser in, once, within ten minutes. */
         LoginLink: {
             /**
-             * @description The same for other devices, each with a code of its own, where the daemon is reached from
-             *     these.
+             * @description Links for other devices, each with a code of its own, if the daemon can be reached from
+             *     them.
              */
             elsewhere: string[];
             link: string;
@@ -1201,11 +1201,11 @@ export interface components {
             id: string;
             name: string;
         };
-        /** @description What to say. */
+        /** @description A prompt to be sent. */
         NewPrompt: {
             /** @description Ids of attachments of this session. */
             attachments?: string[];
-            /** @description The same id with the same body is one prompt. */
+            /** @description An idempotency key: the same id with the same body is one prompt. */
             clientRequestId?: string | null;
             prompt: components["schemas"]["Words"];
         };
@@ -1214,7 +1214,7 @@ export interface components {
             additionalDirectories?: string[];
             /** @description The agent's name, as `/v1/agents` lists it. */
             agent?: string | null;
-            /** @description The same id with the same body makes no second session. */
+            /** @description An idempotency key: the same id with the same body makes no second session. */
             clientRequestId?: string | null;
             /** @description An agent's command line, instead of a name. For the daemon's own user. */
             command?: string[];
@@ -1236,7 +1236,7 @@ export interface components {
             };
             /** @description `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`. */
             permissions?: string | null;
-            /** @description The agent is started with the first prompt. */
+            /** @description Starts the agent with the first prompt only. */
             startsLater?: boolean;
             systemPrompt?: string | null;
             title?: string | null;
@@ -1547,7 +1547,7 @@ export interface components {
             running?: string | null;
         };
         Queued: {
-            /** @description The beginning of what it says. */
+            /** @description The beginning of the prompt's text. */
             text: string;
             turnId: string;
         };
@@ -1625,7 +1625,7 @@ export interface components {
             agentSession?: string | null;
             /**
              * Format: int64
-             * @description What its events weigh.
+             * @description Size of its events in the log.
              */
             bytes: number;
             /** @description ACP clients that have it open. */
@@ -1640,7 +1640,7 @@ export interface components {
             cwd: string;
             /** @description Changes when events were lost. */
             epoch: string;
-            /** @description Why it could not go on; nothing from when it is woken on. */
+            /** @description Why it stopped with a failure; missing again once it is loaded anew. */
             halted?: string | null;
             /**
              * Format: int64
@@ -1650,7 +1650,7 @@ export interface components {
             id: string;
             lastTurn?: components["schemas"]["LastTurn"] | null;
             limits?: components["schemas"]["SessionLimits"] | null;
-            /** @description Whose token made it. */
+            /** @description Name of the token that made it. */
             madeBy?: string | null;
             options?: components["schemas"]["AgentOptions"] | null;
             /** @description The permission mode, if it is not the daemon's. */
@@ -1664,7 +1664,7 @@ export interface components {
             updated: number;
             usage?: components["schemas"]["SessionUsage"] | null;
         };
-        /** @description What has changed in a session, and how it stands now; of one that is deleted nothing is told. */
+        /** @description A change in a session, and its state now; a deleted session has none. */
         SessionChange: {
             kind: components["schemas"]["ChangeKind"];
             /** @description Questions that wait for a person. */
@@ -1741,7 +1741,7 @@ export interface components {
             turns?: number | null;
         };
         SessionPage: {
-            /** @description Asks for the next page; there is none without it. */
+            /** @description Cursor of the next page; missing on the last page. */
             nextCursor?: string | null;
             /** @description The one that was used last comes first. */
             sessions: components["schemas"]["Session"][];
@@ -1779,7 +1779,7 @@ export interface components {
             hint?: string;
             name: string;
         };
-        /** @description How an agent is started. */
+        /** @description Options of an agent's start. */
         Start: {
             /**
              * @description One of the agent's own ways to log in, by its id. The agent is asked for it first, as with
@@ -1824,7 +1824,7 @@ export interface components {
             data: string;
             terminalId: string;
         };
-        /** @description What may be known of a token. */
+        /** @description A token without its secret. */
         TokenInfo: {
             created: string;
             expires?: string | null;
@@ -1840,7 +1840,7 @@ export interface components {
         TokenRequest: {
             /**
              * Format: int32
-             * @description Seconds until it opens nothing any more.
+             * @description Seconds until the token expires.
              */
             expiresIn?: number | null;
             name: string;
@@ -1899,7 +1899,7 @@ export interface components {
             items: components["schemas"]["Item"][];
             /**
              * Format: int64
-             * @description `after` of the next page; there is none without it.
+             * @description `after` of the next page; missing on the last page.
              */
             next?: number | null;
             sessionId: string;
@@ -1933,7 +1933,7 @@ export interface components {
         };
         /** @description The prompt goes to the agent. */
         TurnStarted: Record<string, unknown>;
-        /** @description What happened, for a user interface. */
+        /** @description An event of a session, for a user interface. */
         UiEvent: {
             /** @description That of `agent` has a `type`: `text_delta`, `tool_use`, `tool_result`, `status` … */
             data: Record<string, unknown>;
@@ -1993,7 +1993,7 @@ export interface components {
              */
             pid: number;
         };
-        /** @description Whoever asks. */
+        /** @description The caller. */
         You: {
             /** @description The token's name. */
             name: string;
@@ -2134,9 +2134,9 @@ export interface operations {
     getAudit: {
         parameters: {
             query?: {
-                /** @description Not before this; milliseconds since 1970. */
+                /** @description Only decisions at or after this time; milliseconds since 1970. */
                 since?: number;
-                /** @description Before this. */
+                /** @description Only decisions before this time. */
                 until?: number;
                 /** @description Of this session only. */
                 session?: string;
@@ -2195,13 +2195,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description An absolute path, or one that begins with `~`; without it, where one begins to look: the
-                 *     home of the daemon's user, or the directories that sessions are held to.
+                 * @description An absolute path, or one that begins with `~`; without it, where to begin: the home of the
+                 *     daemon's user, or the directories that sessions are limited to.
                  */
                 path?: string;
                 /**
-                 * @description How the names begin, in small or large letters. Names that begin with a dot are told only
-                 *     if this does too.
+                 * @description The beginning of the names, in upper or lower case. Names that begin with a dot are listed
+                 *     only if this does too.
                  */
                 prefix?: string;
                 /** @description 1 to 1000 [default: 200]. */
@@ -2537,8 +2537,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The beginning of its id. Of those that begin so, the first ten are looked at: more say
-                 *     only that a longer one is needed.
+                 * @description The beginning of the session's id. Of those that match, only the first ten are looked at:
+                 *     where there are more, a longer beginning is needed.
                  */
                 id?: string;
                 agent?: string;
@@ -2726,7 +2726,7 @@ export interface operations {
     uploadAttachment: {
         parameters: {
             query?: {
-                /** @description The file's name, for showing. */
+                /** @description The file's name, for display. */
                 name?: string;
             };
             header?: never;
@@ -2948,7 +2948,7 @@ export interface operations {
     findFiles: {
         parameters: {
             query?: {
-                /** @description Letters of the path, in their order; without them, what is nearest to the top. */
+                /** @description Letters of the path, in their order; without them, the files nearest to the top. */
                 query?: string;
                 /** @description 1 to 200 [default: 20]. */
                 limit?: number;

@@ -1,9 +1,9 @@
-//! `/acp`: what the protocol's proposal for remote transports asks for.
+//! `/acp`, after ACP's proposal for remote transports.
 //!
-//! `POST` carries one message of the client: `initialize` begins a connection and is answered
-//! at once, everything else is taken (202) and answered on a stream. `GET` is a stream of the
-//! connection or of a session, or a WebSocket. `DELETE` ends the connection. Beyond the
-//! proposal, frames have ids, and `Last-Event-ID` goes on after one.
+//! `POST` carries one message of the client: `initialize` begins a connection and is answered at
+//! once, everything else is accepted (202) and answered on a stream. `GET` is a stream of the
+//! connection or of a session, or a WebSocket. `DELETE` ends the connection. Beyond the proposal,
+//! frames have ids, and `Last-Event-ID` goes on after one.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ async fn introduce(
     if message.kind() != MessageKind::Request || message.method() != "initialize" {
         return Err(Problem::bad_request("without `Acp-Connection-Id` there is only `initialize`"));
     }
-    // Without its answer the client has no connection, also when it leaves before it.
+    // The connection is kept only if `initialize` is answered while the client is still there.
     let Some(begun) = acp.remotes.open(&acp.daemon, principal, agent) else {
         return Err(Problem::of(kinds::TOO_MANY_CONNECTIONS).retry_after(10));
     };
@@ -105,7 +105,7 @@ async fn introduce(
     Ok(response)
 }
 
-/// The message with the session that its header names, and that session.
+/// The message, with the session id of the header put into its params, and that id.
 fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<String>), Problem> {
     let is_reply = !matches!(message.kind(), MessageKind::Request | MessageKind::Notification);
     if is_reply || message.method().starts_with("$/") {

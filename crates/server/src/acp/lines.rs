@@ -1,8 +1,7 @@
 //! ACP as lines over TCP and unix sockets.
 //!
-//! The first line shows who is there: `switchyard/hello` with a token, or an `initialize`
-//! that holds it in `_meta.switchyard.token`. The daemon's own user on a unix socket needs
-//! none.
+//! The first line authenticates the client: `switchyard/hello` with a token, or an `initialize`
+//! that holds it in `_meta.switchyard.token`. The daemon's own user on a unix socket needs none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,8 @@ use crate::daemon::Daemon;
 use crate::limits::ByteQuota;
 use crate::principal::Principal;
 
-/// A hello is short; an `initialize` with everything a client can do is not much longer.
+/// Limit of the first line. A hello is short; an `initialize` with everything a client can do is
+/// not much longer.
 const MAX_FIRST_LINE: usize = 256 << 10;
 const FIRST_LINE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -28,7 +28,7 @@ where
     super::serve(daemon, principal, agent, "unix", tokio::io::split(io)).await;
 }
 
-/// Serves a client that has to show its token first; `admit` knows the tokens.
+/// Serves a client that has to send its token first; `admit` checks it.
 pub async fn serve_guarded<S>(
     daemon: Arc<Daemon>,
     agent: Option<String>,

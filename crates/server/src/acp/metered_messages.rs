@@ -1,4 +1,4 @@
-//! What a client sends, with the message that has begun and is not whole yet taken into account.
+//! Reads what a client sends, and counts its unfinished message against its quota.
 
 use std::io;
 use std::pin::Pin;
@@ -10,18 +10,18 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::limits::{Patience, Reserved};
 
-/// How long a message that has begun may keep us waiting; bytes that come earn more time.
+/// How long the rest of a message may take; bytes that arrive earn more time.
 const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Reads on as long as there is room for the message that has begun, and patience.
+/// A reader that fails when an unfinished message exceeds its quota or its time.
 #[derive(Debug)]
 pub(super) struct MeteredMessages<S> {
     inner: S,
-    /// Of the message that has begun; nothing between messages.
+    /// Quota taken by the unfinished message; none between messages.
     begun: Arc<Reserved>,
-    /// For the rest of it.
+    /// Time left for the rest of the message.
     patience: Option<Patience>,
-    /// Where messages end: with a line, or where whoever reads gives back what is reserved.
+    /// Whether messages end with a line; if not, the reader gives the quota back after each.
     are_lines: bool,
 }
 

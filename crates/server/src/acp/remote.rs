@@ -1,8 +1,8 @@
 //! A client over HTTP: its messages come one by one, and ours go out on several streams.
 //!
 //! Answers to what belongs to a session, and everything that names one, go to that session's
-//! stream; the rest to the connection's. The client's answer to `initialize` is the body of
-//! its own request.
+//! stream; the rest to the connection's. The answer to `initialize` is the body of the response to
+//! its request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,31 +28,31 @@ const MAX_REMOTES_EACH: usize = 256;
 const MAX_STREAMS: usize = 256;
 /// Requests of one client that may wait for their answers.
 const MAX_WAITING: usize = 1024;
-/// A connection that nobody reads and nobody speaks on is over after this.
+/// A connection without a reader and without messages ends after this.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// All clients over HTTP.
+/// All ACP connections over HTTP.
 #[derive(Debug, Default)]
 pub(super) struct Remotes {
     all: Mutex<HashMap<String, Arc<Remote>>>,
-    /// What their streams hold for readers that come back.
+    /// Quota of messages that streams keep for readers that come back.
     held: Arc<ByteQuota>,
 }
 
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) id: String,
-    /// Whose it is; to anybody else it does not exist.
+    /// Name of the owner's token; to anybody else the connection does not exist.
     owner: String,
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     books: Mutex<Books>,
     own: Arc<Stream>,
     held: Arc<ByteQuota>,
-    /// Cancelled when nobody will come back to it.
+    /// Cancelled when the connection is evicted or was never finished.
     over: CancellationToken,
 }
 
-/// A connection that is only begun: it is over with this, unless it is kept.
+/// A new connection; dropping this ends it, unless it is kept.
 #[derive(Debug)]
 pub(super) struct Begun {
     remotes: Arc<Remotes>,
@@ -140,8 +140,8 @@ impl Remotes {
         Some(Begun { remotes: self.clone(), remote, is_kept: false })
     }
 
-    /// Room for one more of `owner`. If it has too many, the one goes that nobody reads and
-    /// that was left alone for the longest: clients go without a word.
+    /// Makes room for one more connection of `owner`. If it has too many, the unread one that was
+    /// unused for the longest is evicted: clients leave without closing theirs.
     fn make_room(&self, owner: &str) -> Option<MutexGuard<'_, HashMap<String, Arc<Remote>>>> {
         let mut all = self.all.locked();
         let its = all.values().filter(|remote| remote.owner == owner);
@@ -213,7 +213,7 @@ impl Remote {
         Some(books.sessions.entry(session.to_owned()).or_insert_with(new).clone())
     }
 
-    /// Puts what the front says onto its streams, until it has nothing more to say.
+    /// Forwards the front's messages to their streams, until the front ends.
     async fn carry(&self, mut from_front: ReadHalf<DuplexStream>, max_line: usize) {
         let mut lines = LineSplitter::new(max_line);
         while let Some(line) = super::next_line(&mut from_front, &mut lines).await {
@@ -239,7 +239,7 @@ impl Remote {
                     return;
                 }
                 let session = books.waiting.remove(id.as_str()).flatten();
-                // An answer about a session that nobody listens to would never be heard.
+                // On the stream of a session that nobody has opened, an answer would never be read.
                 session.filter(|session| books.sessions.contains_key(session))
             }
         };
@@ -251,7 +251,7 @@ impl Remote {
         self.own.is_read() || self.books.locked().sessions.values().any(|stream| stream.is_read())
     }
 
-    /// Until nobody has used the connection for long.
+    /// Waits until the connection was unused for [`IDLE`].
     async fn abandoned(&self) {
         loop {
             let is_read = self.is_read();
@@ -269,7 +269,7 @@ impl Remote {
         }
     }
 
-    /// The front sees its client leave, and all streams end.
+    /// Ends the connection: the front sees its client leave, and all streams end.
     pub(super) async fn end(&self) {
         self.own.end();
         let streams: Vec<_> = self.books.locked().sessions.drain().collect();

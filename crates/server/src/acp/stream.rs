@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::limits::Reserved;
 use crate::locking::Locking as _;
 
-/// What one stream may hold, sent or not.
+/// Bytes of the messages that one stream may hold, sent or not.
 const MAX_BYTES: usize = 4 << 20;
 /// Sent messages that are kept for a reader that comes back.
 const KEPT: usize = 1024;
@@ -23,9 +23,9 @@ pub(super) struct Stream {
     state: Mutex<State>,
     /// All streams of a client share what they may hold.
     held: Reserved,
-    /// Something to read, a new reader, or the end.
+    /// Notified about messages, a new reader and the end.
     news: Notify,
-    /// There is room again.
+    /// Notified when there is room again.
     room: Notify,
 }
 
@@ -37,7 +37,7 @@ struct State {
     last: u64,
     /// Everything up to here was given to a reader.
     sent: u64,
-    /// Which reader has the stream; a new one takes it over.
+    /// Id of the reader that has the stream; a new one takes it over.
     reader: u64,
     has_reader: bool,
     is_over: bool,
@@ -47,7 +47,7 @@ struct State {
 struct Held {
     number: u64,
     message: Bytes,
-    /// What it takes of what the client may have; nothing if it had to be given all the same.
+    /// Bytes that it takes of the client's quota; none if it was accepted beyond it.
     n_reserved: usize,
 }
 
@@ -55,7 +55,7 @@ struct Held {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Message(u64, Bytes),
-    /// Messages after its cursor are no longer there.
+    /// Messages after the reader's cursor were dropped.
     Lost,
     Over,
 }
@@ -155,7 +155,7 @@ impl Stream {
         state.has_reader = true;
         let (id, cursor) = (state.reader, cursor.unwrap_or(state.sent));
         drop(state);
-        // An earlier reader learns that it is none any more.
+        // An earlier reader sees that it was replaced.
         self.news.notify_waiters();
         Some(Reader { stream: self.clone(), id, cursor, is_told_of_loss: false })
     }
@@ -168,7 +168,7 @@ impl Stream {
 }
 
 impl State {
-    /// It was sent, or nobody reads it.
+    /// Whether the oldest message may be dropped: it was sent, or nobody reads the stream.
     fn oldest_is_over(&self) -> bool {
         let oldest = self.messages.front();
         oldest.is_some_and(|oldest| oldest.number <= self.sent || !self.has_reader)

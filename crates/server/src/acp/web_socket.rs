@@ -19,13 +19,13 @@ use crate::daemon::Daemon;
 use crate::limits::Reserved;
 use crate::principal::Principal;
 
-/// What a socket has of messages that nobody has asked for yet.
+/// Size of a socket's read buffer, in bytes.
 const READ_BUFFER: usize = 64 << 10;
-/// Around what a ping of a client holds: two bytes, and its mask.
+/// Size of the head of a client's control frame: two bytes, and its mask.
 const CONTROL_HEAD: usize = 6;
 
-/// Carries messages between the socket and a front of its own, until either ends. What is read of
-/// a message is in `begun` until the front has all of it.
+/// Carries messages between the socket and a front of its own, until either ends. The bytes of a
+/// message count in `begun` until the front has all of it.
 pub(super) async fn serve(
     daemon: Arc<Daemon>,
     principal: Principal,
@@ -90,7 +90,7 @@ pub(super) async fn serve(
     let _ = front.await;
 }
 
-/// What a client is told that could not be heard to the end.
+/// The close code and reason for a client whose message cannot be read to its end.
 fn fault(error: &Error) -> Option<(CloseCode, &'static str)> {
     match error {
         Error::Capacity(_) => Some((CloseCode::Size, "the message is too large")),

@@ -41,7 +41,7 @@ pub(crate) struct Agents {
     /// and `efforts` as far as they are known before it runs, and more.
     #[schema(value_type = Vec<Object>)]
     agents: Vec<wire::Json>,
-    /// False while some are still being looked at.
+    /// False while some are still being detected.
     is_complete: bool,
 }
 
@@ -62,16 +62,16 @@ pub(crate) async fn list(
     Ok(axum::Json(Agents { agents, is_complete: is_done }).into_response())
 }
 
-/// How agents are told while they are found.
+/// The server-sent events of a search for agents.
 pub(crate) struct Telling {
-    /// What is said of one; some are passed over.
+    /// The data of one agent's event; agents without any are skipped.
     pub(crate) agent: fn(&wire::Json) -> Option<String>,
     /// The last frame: how many were found, and whether these are all.
     pub(crate) end: fn(usize, bool) -> Frame,
     pub(crate) keep_alive: KeepAlive,
 }
 
-/// Where a reader of the search is.
+/// One response to a search: how far it has come.
 struct Reader {
     found: watch::Receiver<Found>,
     telling: Telling,

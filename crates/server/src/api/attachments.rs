@@ -1,4 +1,4 @@
-//! Files beside a session: put there, listed, read, removed.
+//! Attachments of a session: uploaded, listed, read, removed.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ const CHUNK: usize = 64 << 10;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// The file's name, for showing.
+    /// The file's name, for display.
     name: Option<String>,
 }
 
-/// Puts a file beside the session; a prompt can name it then.
+/// Uploads a file to the session; a prompt can then name it.
 #[utoipa::path(post, path = "/v1/sessions/{id}/attachments", operation_id = "uploadAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"), Wanted),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
@@ -66,7 +66,7 @@ pub(crate) async fn upload(
     Ok((StatusCode::CREATED, Json(attachment)))
 }
 
-/// JSON here is a request that went astray.
+/// Refuses JSON, which was meant for another route.
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     match media_type(headers).is_some() && !is_json(headers) {
         true => Ok(()),
@@ -81,7 +81,7 @@ pub(crate) struct AttachmentList {
     attachments: Vec<Attachment>,
 }
 
-/// The files beside a session.
+/// The attachments of a session.
 #[utoipa::path(get, path = "/v1/sessions/{id}/attachments", operation_id = "listAttachments", tag = "attachments",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "All of them", body = AttachmentList)))]
@@ -108,7 +108,7 @@ pub(crate) async fn get(
     let record = daemon.visible(&id, &principal).await?;
     let place = daemon.load.transfer(&principal.name)?;
     let (attachment, file) = daemon.attachments.open(record.id, &attachment).await?;
-    // Whatever it is, a browser must not show it as a page of ours.
+    // Whatever its type, a browser must not show it as a page of the daemon's origin.
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_DISPOSITION, disposition(&attachment.name)),

@@ -1,4 +1,4 @@
-//! Who allowed what, over all sessions: a page of it, or all of it for a spreadsheet.
+//! The audit trail over all sessions, who allowed what: by page, or all of it as a CSV file.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ const DEFAULT_LIMIT: usize = 100;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// Not before this; milliseconds since 1970.
+    /// Only decisions at or after this time; milliseconds since 1970.
     since: Option<i64>,
-    /// Before this.
+    /// Only decisions before this time.
     until: Option<i64>,
     /// Of this session only.
     session: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct AuditPage {
     /// In the order of time: who decided what about which call, and by which rule.
     #[schema(value_type = Vec<Object>)]
     rows: Vec<Row>,
-    /// Asks for the next page; there is none without it.
+    /// Cursor of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }

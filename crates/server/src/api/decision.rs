@@ -1,4 +1,4 @@
-//! What became of a question of an agent: every decision is in the log.
+//! The outcome of an agent's question: every decision is in the log.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,31 +16,31 @@ const PAGE: usize = 512;
 /// How far back a decision is looked for.
 const MAX_LOOKED_AT: u64 = 1 << 16;
 
-/// Who decided what.
+/// A decision about an agent's question.
 #[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Decision {
     request_id: String,
     by: Decider,
-    /// What was chosen; of a permission.
+    /// The chosen option, where a permission was asked for.
     outcome: Option<RecordedOutcome>,
-    /// Of an elicitation.
+    /// The answer to an elicitation.
     #[schema(value_type = Option<Object>)]
     response: Option<Value>,
 }
 
-/// What a session's log says about one question.
+/// The outcome of one question, as the session's log has it.
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// Nothing: there was no such question, or it is long ago.
+    /// The log has nothing: there was no such question, or it is long ago.
     Unknown,
     /// It was asked, and is over without an answer.
     Over,
     Decided(Box<Decision>),
 }
 
-/// What became of a question; the log is read backwards from its end.
+/// The outcome of a question; the log is read backwards from its end.
 pub(super) async fn fate(
     daemon: &Daemon,
     principal: &Principal,
@@ -81,7 +81,7 @@ fn later(before: Fate, event: &Event, request: CallId) -> Fate {
 }
 
 impl Decision {
-    /// Of the event that says it.
+    /// The decision that an event records.
     fn of(own: Own<'_>) -> Option<Self> {
         let (request_id, by, outcome, response) = match own {
             Own::PermissionResolved(told) => (told.request_id, told.by, Some(told.outcome), None),

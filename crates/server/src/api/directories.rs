@@ -1,8 +1,8 @@
 //! Directories of the daemon's machine, for a person who looks for one to work in.
 //!
 //! In: a directory, and how names in it begin. Out: the directories in it, by name. Only those that
-//! the caller may start a session in are told, whatever links lead elsewhere: a directory is listed
-//! by a handle below one of the daemon's roots. Nothing is told of files.
+//! the caller may start a session in are listed, whatever links lead elsewhere: a directory is read
+//! by a handle below one of the daemon's roots. Files are not listed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 200;
 const MAX_LIMIT: usize = 1000;
-/// What is looked at in one directory; people choose from less.
+/// Entries that are read of one directory; people choose from fewer.
 const MAX_ENTRIES: usize = 20_000;
-/// As long as Linux takes.
+/// The longest path that Linux takes.
 const MAX_PATH_BYTES: usize = 4096;
-/// A disk that hangs is not waited for.
+/// Time limit of a listing: a disk that hangs is not waited for.
 const WITHIN: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DirectoryQuery {
-    /// An absolute path, or one that begins with `~`; without it, where one begins to look: the
-    /// home of the daemon's user, or the directories that sessions are held to.
+    /// An absolute path, or one that begins with `~`; without it, where to begin: the home of the
+    /// daemon's user, or the directories that sessions are limited to.
     path: Option<String>,
-    /// How the names begin, in small or large letters. Names that begin with a dot are told only
-    /// if this does too.
+    /// The beginning of the names, in upper or lower case. Names that begin with a dot are listed
+    /// only if this does too.
     prefix: Option<String>,
     /// 1 to 1000 [default: 200].
     limit: Option<usize>,
@@ -48,15 +48,15 @@ pub(crate) struct DirectoryQuery {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DirectoryList {
-    /// Where they are, without links; none if these are the ones to begin with.
+    /// The listed directory's path, without links; missing if these are the ones to begin with.
     #[schema(nullable = false)]
     path: Option<String>,
     /// The directory above, if a session may be started there too.
     #[schema(nullable = false)]
     parent: Option<String>,
-    /// By name.
+    /// Sorted by name.
     directories: Vec<Directory>,
-    /// Whether there are no more.
+    /// Whether these are all.
     is_complete: bool,
 }
 
@@ -75,13 +75,13 @@ pub(crate) async fn list(
     Operator(principal): Operator,
     Params(wanted): Params<DirectoryQuery>,
 ) -> Result<Json<DirectoryList>, Problem> {
-    // What holds an agent in may be narrower than what its daemon sees.
+    // An agent's sandbox may be narrower than what its daemon sees.
     if principal.is_worker {
         return Err(Problem::forbidden("directories are listed for people, not for agents"));
     }
     let look = Look::new(&daemon, &principal, wanted)?;
     let looking = async {
-        // The place is kept for as long as the disk hangs, whoever still waits.
+        // The permit is held for as long as the disk hangs, whoever still waits.
         let place = daemon.listings.enter(&principal.name).await;
         tokio::task::spawn_blocking(move || {
             let _place = place;
@@ -96,14 +96,14 @@ pub(crate) async fn list(
     }
 }
 
-/// One look into a directory.
+/// One listing of a directory.
 #[derive(Debug)]
 struct Look {
-    /// None: where one begins.
+    /// None for the place to begin.
     path: Option<PathBuf>,
     prefix: String,
     limit: usize,
-    /// Where the caller's sessions are held to; anywhere if there are none.
+    /// Directories that the caller's sessions are limited to; no limit if there are none.
     held_to: Vec<PathBuf>,
     home: Option<PathBuf>,
     forbidden: Forbidden,
@@ -155,13 +155,13 @@ impl Look {
         }
     }
 
-    /// Whether it is there, and not ours.
+    /// Whether a root exists and is none of Switchyard's own directories.
     fn is_usable(&self, root: &Path) -> bool {
         root.is_dir() && !self.forbidden.covers(root)
     }
 
     fn list_at(&self, path: &Path) -> Result<DirectoryList, roots::Error> {
-        // Those that are gone must not be in the way of the others.
+        // A root that is gone must not fail the listing of the others.
         let tops: Vec<PathBuf> = match self.held_to.is_empty() {
             true => vec!["/".into()],
             false => self.held_to.iter().filter(|root| self.is_usable(root)).cloned().collect(),

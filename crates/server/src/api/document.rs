@@ -1,9 +1,9 @@
-//! The frame of the `OpenAPI` document, which handlers fill; and what streams of events carry.
+//! The skeleton of the `OpenAPI` document, which handlers fill, and the types of streamed frames.
 //!
-//! Handlers name what they do. What any route may answer instead is the same for all that are
-//! alike, and is added here, so that no handler can forget it. What streams carry are types for the
-//! document alone: the frames themselves are written without them, the payloads byte for byte as the
-//! agent sent them. A test holds real frames against these.
+//! Handlers describe their success. The errors that a route may answer are the same for all that
+//! are alike, and are added here, so that no handler can forget them. The types of streamed frames
+//! are for the document alone: the frames themselves are written without them, the payloads byte
+//! for byte as the agent sent them. A test holds real frames against these.
 
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ const REFUSALS: [(&str, &str, &str); 5] = [
     ("default", "Refused", "Not done, for the reason that the problem tells"),
 ];
 
-/// Adds to every route what it may answer instead of what it was asked for.
+/// Adds to every route the errors that it may answer.
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     let components = document.components.get_or_insert_default();
     // No route names the types of events: they are in what streams carry.
@@ -151,7 +151,7 @@ fn document() {}
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the document only")]
 pub(crate) struct EventFrame {
-    /// Where to go on after it. Frames without one are about the stream.
+    /// The cursor behind this frame. Frames without one are about the stream.
     #[schema(nullable = false)]
     id: Option<String>,
     /// `message` for events of the log, changes of the conversation and envelopes; in the format `ui` what it is: `start`,
@@ -163,7 +163,7 @@ pub(crate) struct EventFrame {
     data: Value,
 }
 
-/// What a frame can hold.
+/// The schema of a frame's data.
 #[derive(Debug)]
 struct EventData;
 
@@ -182,7 +182,7 @@ impl ToSchema for EventData {
     }
 }
 
-/// What an item of a transcript can be.
+/// The schema of a transcript item's data.
 #[derive(Debug)]
 pub(in crate::api) struct TranscriptData;
 
@@ -225,7 +225,7 @@ pub(crate) struct LogEvent {
     /// The turn that it belongs to.
     #[schema(nullable = false)]
     turn: Option<String>,
-    /// What it is about: a kind of `OwnEvent`, or the name of an agent's `session/update`.
+    /// Its type: a kind of `OwnEvent`, or the name of an agent's `session/update`.
     kind: String,
     /// By its kind, as `OwnEvent` has it. Of an agent's update: the params of `session/update` as
     /// the Agent Client Protocol has them.
@@ -233,7 +233,7 @@ pub(crate) struct LogEvent {
     payload: Value,
 }
 
-/// What happened, for a user interface.
+/// An event of a session, for a user interface.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the document only")]
 pub(crate) struct UiEvent {
@@ -254,7 +254,7 @@ pub(crate) enum UiEventName {
     End,
 }
 
-/// What happened, as an envelope of the session protocol.
+/// An event of a session, as an envelope of the session protocol.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the document only")]
 pub(crate) struct Envelope {

@@ -19,20 +19,20 @@ use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
-/// A larger text is better read piece by piece.
+/// Larger texts are linked to: an agent reads them better piece by piece.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// No model takes a larger image.
+/// Larger images are linked to: no model takes them.
 const MAX_IMAGE_BYTES: u64 = 8 << 20;
-/// What goes into one prompt; the rest is linked to.
+/// Bytes of attachments inside one prompt; the rest is linked to.
 const MAX_TOTAL_BYTES: u64 = 16 << 20;
 
-/// A prompt's attachments, and the place that they take until the prompt is in the log.
+/// A prompt's attachments, and the permit for their memory, held until the prompt is in the log.
 pub(super) struct Enclosed {
     pub(super) blocks: Vec<Value>,
     pub(super) place: Option<Place>,
 }
 
-/// Nothing is open while others' attachments, or the agent, are waited for.
+/// Reads a prompt's attachments. No file is open while other prompts or the agent are waited for.
 pub(super) async fn enclosed(
     daemon: &Daemon,
     principal: &Principal,
@@ -79,7 +79,7 @@ async fn open(
     })
 }
 
-/// An attachment as the agent takes it; what goes into the prompt is taken off what is left.
+/// An attachment as a content block that the agent takes; its bytes are subtracted from `n_left`.
 async fn block(
     path: &Path,
     attachment: &Attachment,
@@ -103,7 +103,7 @@ async fn block(
         Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
         None => None,
     };
-    // As it is written: control characters are six times as long then.
+    // Measured as JSON, where a control character takes six bytes.
     let written = block.map(|block| (wire::Json::of(&block).as_str().len() as u64, block));
     Ok(match written {
         Some((n_bytes, block)) if n_bytes <= *n_left => {
@@ -122,7 +122,7 @@ async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec
     });
     let bytes = reading.await.map_err(Problem::internal)?;
     let bytes = bytes.map_err(Problem::internal)?;
-    // Somebody else has written to it.
+    // Another length means that somebody else has written to the file.
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 == size))
 }
 

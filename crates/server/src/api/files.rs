@@ -25,9 +25,9 @@ use crate::daemon::Daemon;
 use crate::input::{At, Operator, Params, limit};
 use crate::problem::Problem;
 
-/// Somebody types meanwhile, and would rather see some than wait for all.
+/// Time limit of a search: the user types meanwhile, and would rather see some than wait for all.
 const WITHIN: Duration = Duration::from_secs(2);
-/// Deeper and larger trees are rarely written by people.
+/// Limits of the walk: deeper and larger trees are rarely written by people.
 const BOUNDS: Bounds = Bounds { max_entries: 200_000, depth: 32 };
 const MAX_QUERY_CHARS: usize = 200;
 const DEFAULT_LIMIT: usize = 20;
@@ -37,7 +37,7 @@ const MAX_LIMIT: usize = 200;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// Letters of the path, in their order; without them, what is nearest to the top.
+    /// Letters of the path, in their order; without them, the files nearest to the top.
     query: Option<String>,
     /// 1 to 200 [default: 20].
     limit: Option<usize>,
@@ -54,7 +54,7 @@ pub(crate) struct FileList {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FileName {
-    /// Below the session's directory.
+    /// Relative to the session's directory.
     path: String,
 }
 
@@ -125,10 +125,10 @@ enum Fit {
     InOrder,
 }
 
-/// Compared by fit, then those near the top, then the shorter, then by name.
+/// A path with its rank: by fit, then those near the top, then the shorter, then by name.
 type Ranked = (Fit, usize, usize, String);
 
-/// The best so far; never more than were asked for.
+/// The best matches so far; never more than were asked for.
 #[derive(Debug)]
 struct Best {
     query: String,

@@ -1,4 +1,4 @@
-//! How the daemon is, and what it can do.
+//! The health and the capabilities of the daemon.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::daemon::Daemon;
 use crate::input::Observer;
 use crate::principal::Role;
 
-/// What this daemon can do, as plain words. A word is never taken back and never changes its
+/// The features of this daemon, as plain words. A word is never taken back and never changes its
 /// meaning; new ones are added.
 const FEATURES: &[&str] = &[
     "acp.http",
@@ -50,7 +50,7 @@ const FEATURES: &[&str] = &[
     "transcript",
 ];
 
-/// Whether the daemon lives; needs no token.
+/// Whether the daemon runs; needs no token.
 #[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "daemon", security(()),
     responses((status = 200, description = "It lives", body = String, content_type = "text/plain")))]
 pub(crate) async fn alive() -> &'static str {
@@ -90,7 +90,7 @@ pub(crate) struct StoreHealth {
     error: Option<String>,
 }
 
-/// How the daemon and its log are.
+/// The health of the daemon and its log.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
     responses((status = 200, description = "All is well", body = Health),
         (status = 503, description = "Something is not", body = Health)))]
@@ -130,13 +130,13 @@ pub(crate) async fn health(
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Capabilities {
     version: &'static str,
-    /// Ask for a word, not for a version.
+    /// Names of what this daemon can do: check these, not the version.
     features: &'static [&'static str],
     limits: Limits,
     you: You,
 }
 
-/// Whoever asks.
+/// The caller.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct You {
@@ -157,7 +157,7 @@ pub(crate) struct Limits {
     queued_prompts: usize,
 }
 
-/// What this daemon can do, and what the one who asks may.
+/// What this daemon can do, and what the caller may.
 #[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
     responses((status = 200, description = "Its features and limits", body = Capabilities)))]
 pub(crate) async fn capabilities(

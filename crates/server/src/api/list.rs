@@ -27,8 +27,8 @@ const MAX_LOOKED_AT: usize = 5000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// The beginning of its id. Of those that begin so, the first ten are looked at: more say
-    /// only that a longer one is needed.
+    /// The beginning of the session's id. Of those that match, only the first ten are looked at:
+    /// where there are more, a longer beginning is needed.
     id: Option<String>,
     agent: Option<String>,
     cwd: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Wanted {
 pub(crate) struct SessionPage {
     /// The one that was used last comes first.
     sessions: Vec<Session>,
-    /// Asks for the next page; there is none without it.
+    /// Cursor of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -99,7 +99,7 @@ pub(crate) async fn list(
     }
 }
 
-/// Those that the log has of these; with the beginning of an id, all at once.
+/// The records that match a filter; those found by the beginning of an id come all at once.
 async fn records(
     log: &dyn EventLog,
     filter: Filter,
@@ -107,7 +107,7 @@ async fn records(
 ) -> Result<Vec<SessionRecord>, StoreError> {
     let Some(prefix) = id else { return log.sessions(filter).await };
     let mut found = log.find(prefix).await?;
-    // Whose they are is seen to where each of them is looked at.
+    // The owner is checked by the caller, for each record.
     let filter = Filter { made_by: None, ..filter };
     found.retain(|record| filter.admits(record, None));
     found.sort_by_key(|record| Reverse(PageStart::of(record)));

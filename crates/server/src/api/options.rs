@@ -1,4 +1,4 @@
-//! What one may choose in a session, and what it may use, as clients see it.
+//! A session's options, limits and usage, as clients see them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +12,9 @@ use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
-/// Values of one choice that are told; nobody chooses among more.
+/// Values listed for one option; nobody chooses among more.
 const MAX_VALUES: usize = 4096;
-/// What a byte of an agent's answer may take while it is read.
+/// Bytes of memory that a byte of an agent's answer may take while it is parsed.
 const READ_BYTES: usize = 8;
 
 #[skip_serializing_none]
@@ -24,7 +24,7 @@ pub(crate) struct AgentOptions {
     model: Option<Choosable>,
     mode: Option<Choosable>,
     effort: Option<Choosable>,
-    /// All that the agent lets one set, as it says it.
+    /// All options that the agent offers, as it sent them.
     #[schema(value_type = Vec<Object>)]
     config_options: wire::Json,
 }
@@ -118,7 +118,7 @@ impl SessionUsage {
 
 impl SessionLimits {
     pub(crate) fn of(limits: &Limits) -> Self {
-        // They are written alike.
+        // Both types serialise alike.
         wire::Json::of(limits).read().unwrap_or_default()
     }
 

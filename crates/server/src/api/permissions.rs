@@ -1,4 +1,4 @@
-//! Questions of agents: what waits, and the answer.
+//! Questions of agents: those that wait are listed and answered.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,7 +25,7 @@ use crate::problem::{Problem, kinds, shown};
 
 /// Questions shown at once; whoever has more than this answers some first.
 const MAX_SHOWN: usize = 1000;
-/// What a list has of agents that know no measure; all of it is in the log.
+/// Bytes of agents' texts in one list, as agents know no measure; all of it is in the log.
 const MAX_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -102,7 +102,7 @@ impl Permission {
         }
     }
 
-    /// Those of sessions that `principal` sees.
+    /// The questions of those sessions that `principal` sees.
     async fn all(
         daemon: &Daemon,
         principal: &Principal,
@@ -141,7 +141,7 @@ impl Permission {
         Ok(Json(Permissions { permissions }))
     }
 
-    /// What it has of the agent's words beside the request.
+    /// Size of the agent's texts beside the request, in bytes.
     fn n_bytes(&self) -> usize {
         let options = self.options.iter();
         let options = options.map(|option| [&option.option_id, &option.name, &option.kind]);
@@ -178,8 +178,7 @@ pub(crate) async fn list_all(
 pub(crate) struct PermissionAnswer {
     /// One of the question's options.
     option_id: Option<String>,
-    /// No answer is given, and the agent is told so; or no, in whatever form the question
-    /// has for it.
+    /// No answer: the question is cancelled, or it is rejected in whatever form it has for that.
     outcome: Option<Refusal>,
     /// ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`.
     #[schema(value_type = Option<Object>)]

@@ -1,4 +1,4 @@
-//! Prompts: sent, stopped, waiting.
+//! Prompts: sent, cancelled, queued.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::principal::Principal;
 use crate::problem::{Problem, kinds, shown};
 use crate::request_names::digest;
 
-/// More is not a prompt but a program that has lost its way.
+/// Limit of a prompt's blocks: more is not a prompt but a program that has lost its way.
 const MAX_BLOCKS: usize = 256;
 const MAX_ATTACHMENTS: usize = 32;
 const MAX_REASON_CHARS: usize = 100;
 /// Enough of a waiting prompt to recognise it.
 const MAX_SHOWN_CHARS: usize = 500;
 
-/// What to say.
+/// A prompt to be sent.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NewPrompt {
@@ -35,7 +35,7 @@ pub(crate) struct NewPrompt {
     /// Ids of attachments of this session.
     #[serde(default)]
     attachments: Vec<String>,
-    /// The same id with the same body is one prompt.
+    /// An idempotency key: the same id with the same body is one prompt.
     client_request_id: Option<String>,
 }
 
@@ -113,8 +113,8 @@ pub(crate) async fn prompt(
     Ok(accepted(turn, received == Received::Known))
 }
 
-/// The turn of a request that has a name. It is derived from the name, so that it is the
-/// same when the request comes again, and belongs to this principal and session alone.
+/// The turn id of a prompt with a request id. It is derived from that id, so that it is the same
+/// when the request comes again, and belongs to this principal and session alone.
 fn named(
     id: &str,
     prompt: &NewPrompt,
@@ -148,11 +148,11 @@ fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
     }
 }
 
-/// Why a turn is stopped.
+/// The cancelling of a turn.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cancel {
-    /// In a word, for the log: `timeout`.
+    /// The reason in a word, for the log: `timeout`.
     reason: Option<String>,
 }
 
@@ -191,7 +191,7 @@ pub(crate) struct Queue {
 pub(crate) struct Queued {
     #[schema(value_type = String)]
     turn_id: TurnId,
-    /// The beginning of what it says.
+    /// The beginning of the prompt's text.
     text: String,
 }
 
@@ -206,7 +206,7 @@ pub(crate) async fn queue(
 ) -> Result<Json<Queue>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     let waiting = match daemon.desk.live(record.id) {
-        // One that was put aside just now has nothing that waits.
+        // A session that was unloaded just now has no queue.
         Some(session) => session.waiting().await.unwrap_or_default(),
         None => Vec::new(),
     };

@@ -58,7 +58,7 @@ pub(crate) struct NewSession {
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     mcp_servers: Vec<Value>,
-    /// The agent is started with the first prompt.
+    /// Starts the agent with the first prompt only.
     #[serde(default)]
     starts_later: bool,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub(crate) struct NewSession {
     /// Instead of the daemon's environment. For the daemon's own user.
     #[serde(default)]
     env: Option<BTreeMap<String, String>>,
-    /// The same id with the same body makes no second session.
+    /// An idempotency key: the same id with the same body makes no second session.
     client_request_id: Option<String>,
 }
 
@@ -99,13 +99,13 @@ pub(crate) struct Session {
     head: u64,
     /// Changes when events were lost.
     epoch: String,
-    /// What its events weigh.
+    /// Size of its events in the log.
     bytes: u64,
-    /// Why it could not go on; nothing from when it is woken on.
+    /// Why it stopped with a failure; missing again once it is loaded anew.
     halted: Option<String>,
     /// The turn that runs or is about to.
     active_turn: Option<String>,
-    /// Whose token made it.
+    /// Name of the token that made it.
     made_by: Option<String>,
     /// The permission mode, if it is not the daemon's.
     #[schema(value_type = Option<String>)]
@@ -125,7 +125,7 @@ pub(crate) struct Session {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LastTurn {
-    /// ACP's, or `error`.
+    /// ACP's stop reason, or `error`.
     stop_reason: String,
     /// What went wrong; only with `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ impl From<LastEnd> for LastTurn {
 impl Session {
     pub(crate) async fn of(daemon: &Daemon, record: SessionRecord) -> Self {
         let details = Details::read(&record);
-        // A session that nothing was counted of has neither.
+        // A session without limits and usage has the default budget.
         let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
             status: daemon.desk.status(&record).await.into(),
@@ -172,7 +172,7 @@ impl Session {
         self.status
     }
 
-    /// With what the agent offers.
+    /// A session with the options that its agent offers.
     pub(super) async fn whole(
         daemon: &Daemon,
         principal: &Principal,
@@ -253,7 +253,7 @@ async fn make(
     }
 }
 
-/// The session, and where it is from now on.
+/// A response with the session and its `Location`.
 fn placed(code: StatusCode, session: Session) -> Response {
     let location = HeaderValue::try_from(format!("/v1/sessions/{}", session.id));
     let mut response = (code, Json(session)).into_response();
@@ -285,11 +285,11 @@ pub(crate) async fn get(
     Ok(Json(Session::whole(&daemon, &principal, record).await))
 }
 
-/// What is to be changed; what is left out stays.
+/// Changes of a session; what is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Changes {
-    /// `null` takes it away.
+    /// `null` removes it.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     title: NewTitle,
@@ -303,7 +303,7 @@ pub(crate) struct Changes {
     limits: Option<SessionLimits>,
 }
 
-/// Tells `null` from nothing.
+/// The title in a change; tells `null` from a member that is left out.
 #[derive(Debug, Default)]
 enum NewTitle {
     #[default]

@@ -12,7 +12,7 @@ use crate::daemon::Daemon;
 use crate::input::{At, MaybeBody, Operator};
 use crate::problem::Problem;
 
-/// How an agent is started.
+/// Options of an agent's start.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
@@ -21,8 +21,8 @@ pub(crate) struct Start {
     auth: Option<String>,
 }
 
-/// Starts the session's agent now, and not with the first prompt, and grants what the session was
-/// to be set to when it was made. One that runs is left as it is.
+/// Starts the session's agent now, and not with the first prompt, and sets the options that the
+/// session was made with. An agent that runs is left as it is.
 #[utoipa::path(post, path = "/v1/sessions/{id}/start", operation_id = "startSession", tag = "sessions", request_body = Option<Start>,
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Its agent has the session", body = Session)))]

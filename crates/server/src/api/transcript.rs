@@ -1,4 +1,4 @@
-//! What was said and done in a session: a page of it, or all of it as a file.
+//! The transcript of a session: a page of it, or all of it as a file.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(crate) struct TranscriptPage {
     head: u64,
     epoch: String,
     items: Vec<Item>,
-    /// `after` of the next page; there is none without it.
+    /// `after` of the next page; missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
@@ -96,7 +96,8 @@ pub(crate) async fn transcript(
                 next = Some(after.0);
                 break;
             }
-            // More than was taken for: all is given back before more is waited for.
+            // Larger than the budget that was taken: all of that is given back before waiting for
+            // more.
             drop((events, taken));
             let read = budget.read(&**log, record.id, after, PAGE).await?;
             (events, taken) = (read.events, read.taken);
@@ -172,11 +173,11 @@ pub(crate) async fn export(
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
-/// A log on its way out; at most one page of it is in memory.
+/// A log that is being exported; at most one page of it is in memory.
 struct Reading {
     _place: LoadPlace,
     budget: ReadBudget,
-    /// Of the page that was last handed out.
+    /// Memory budget of the page that was last handed out.
     taken: Option<ReadPermit>,
     log: Arc<dyn EventLog>,
     session: SessionId,
@@ -210,7 +211,7 @@ impl Reading {
     }
 }
 
-/// How a log is told.
+/// The format of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
@@ -219,12 +220,12 @@ pub(crate) enum Format {
     Json,
     /// Params of `session/update`, as `session/load` replays them.
     Acp,
-    /// For a user interface.
+    /// Events for a user interface.
     Ui,
     Envelopes,
-    /// Items that are shown, and what changes in them.
+    /// Items of the conversation as the page shows them, and their changes.
     Conversation,
-    /// For a person.
+    /// Plain text for a person.
     Text,
 }
 
@@ -243,7 +244,7 @@ impl Format {
         }
     }
 
-    /// Whether what is said of an event depends on those before it.
+    /// Whether the frames of an event depend on the events before it.
     pub(crate) fn remembers(self) -> bool {
         self != Self::Json
     }

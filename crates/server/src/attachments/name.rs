@@ -9,7 +9,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 const MAX_ON_DISK: usize = 100;
 const NAMELESS: &str = "file";
 
-/// The name to show: the last part of what was given, without what nobody would see.
+/// The name to show: the last segment of the given one, without invisible characters.
 pub(crate) fn shown(given: &str) -> Result<String, AttachmentError> {
     if given.len() > MAX_GIVEN_BYTES {
         return Err(AttachmentError::BadName("`name` is too long"));
@@ -36,13 +36,13 @@ pub(crate) fn on_disk(shown: &str) -> String {
     };
     let name: String = shown.chars().map(plain).collect();
     let name = name.trim_start_matches(['.', '-']);
-    // The end tells what kind of file it is.
+    // The end is kept, as the extension says what kind of file it is.
     let name = &name[name.len().saturating_sub(MAX_ON_DISK)..];
     let name = name.trim_start_matches(['.', '-']);
     if name.is_empty() { NAMELESS.to_owned() } else { name.to_owned() }
 }
 
-/// The type, by the first bytes or else by the name.
+/// The MIME type, by the first bytes or else by the name.
 pub(crate) fn mime_type(start: &[u8], name: &str) -> &'static str {
     const SIGNS: [(&[u8], &str); 6] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),

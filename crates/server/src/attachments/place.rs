@@ -1,5 +1,5 @@
-//! A session's files on disk: `<session>/attachments/<id>/<name>`, and `<id>.json` beside
-//! each that says what it is.
+//! A session's files on disk: `<session>/attachments/<id>/<name>`, and beside each a note with its
+//! metadata, `<id>.json`.
 //!
 //! All names are made here. Everything is reached from a directory handle, one name at a
 //! time, and a name that is a link is not followed.
@@ -16,7 +16,7 @@ use super::{Attachment, AttachmentError, MAX_FILES, name};
 use crate::handles::{make_dir, no_link, open_dir};
 
 const DIR: &str = "attachments";
-/// A note is a few hundred bytes.
+/// Limit of a note's size; it has a few hundred bytes.
 const MAX_NOTE_BYTES: u64 = 64 << 10;
 
 pub(super) fn path(root: &Path, session: SessionId) -> PathBuf {
@@ -44,7 +44,7 @@ pub(super) fn open(root: &Path, session: SessionId) -> Result<Option<Dir>, Attac
     found(open()).map_err(AttachmentError::io("open the session's directory"))
 }
 
-/// The directory of a session's files, and what is noted of one of these.
+/// The directory of a session's files, and the note of one of these.
 pub(super) fn find(
     root: &Path,
     session: SessionId,
@@ -56,7 +56,7 @@ pub(super) fn find(
     Ok((dir, note))
 }
 
-/// What is not there, or is a link or a file where it must not be, is not there.
+/// None for a path that does not exist, or is a link or a file where it must not be one.
 fn found<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     let is_link =
@@ -76,7 +76,7 @@ fn note_name(id: CallId) -> String {
 /// A new file, which nobody else can have made.
 pub(super) fn create(dir: &Dir, name: &str) -> io::Result<std::fs::File> {
     let mut options = no_link(OFlags::empty());
-    // Whoever is given the file reads it; what was uploaded stays what it was.
+    // Read-only: what was uploaded stays what it was.
     options.write(true).create_new(true).mode(0o400);
     Ok(dir.open_with(name, &options)?.into_std())
 }
@@ -93,7 +93,7 @@ pub(super) fn note(dir: &Dir, id: CallId) -> Result<Option<Attachment>, Attachme
     let Some(file) = file else { return Ok(None) };
     let mut text = String::new();
     let read = file.take(MAX_NOTE_BYTES).read_to_string(&mut text);
-    // What cannot be read as a note is none.
+    // A note that cannot be parsed counts as missing.
     let note = read.ok().and_then(|_| serde_json::from_str::<Attachment>(&text).ok());
     Ok(note.filter(|note| note.id == id))
 }

@@ -1,4 +1,4 @@
-//! A file on its way in.
+//! An upload of an attachment.
 //!
 //! Bytes go to disk as they come. An upload that ends in any other way than [`Upload::finish`]
 //! leaves nothing behind.
@@ -38,7 +38,7 @@ struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What cannot be removed now goes with the session.
+            // A file that cannot be removed now is removed with the session.
             let _ = place::remove(&self.dir, self.id, &self.name);
         }
     }
@@ -62,14 +62,14 @@ impl Upload {
         Ok(Self { open: Some(open) })
     }
 
-    /// Writes what has come.
+    /// Appends a chunk of the body.
     pub(crate) async fn write(&mut self, bytes: Bytes) -> Result<(), AttachmentError> {
         let mut open = self.open.take().ok_or_else(broken)?;
         self.open = Some(blocking(move || open.write(&bytes).map(|()| open)).await?);
         Ok(())
     }
 
-    /// The file is there from now on.
+    /// Completes the upload: the file exists from now on.
     pub(crate) async fn finish(mut self) -> Result<Attachment, AttachmentError> {
         let mut open = self.open.take().ok_or_else(broken)?;
         blocking(move || open.finish()).await

@@ -11,15 +11,15 @@ use tokio::sync::watch;
 
 use crate::locking::Locking as _;
 
-/// Agents are installed and updated now and then, not every minute.
+/// How long a search's result is fresh: agents are installed and updated now and then.
 const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
 /// A list is answered after this, with what has been found by then. A search starts CLIs,
 /// and some of them take seconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// A catalogue has dozens.
+/// Limit of the agents in one list; a catalogue has dozens.
 const MAX_AGENTS: usize = 1000;
 
-/// What is known of the agents.
+/// The searches for this machine's agents, and what they found.
 #[derive(Debug, Default)]
 pub(crate) struct KnownAgents(Mutex<Searches>);
 
@@ -43,7 +43,7 @@ pub(crate) struct Found {
 }
 
 impl KnownAgents {
-    /// What is found, as it is found.
+    /// The agents found by the current search, as they are found.
     pub(crate) fn follow(&self, desk: &Desk, refresh: bool) -> watch::Receiver<Found> {
         let mut searches = self.0.locked();
         let Searches { done, running } = &mut *searches;
@@ -67,7 +67,7 @@ impl Found {
         Self::when(search, |found| found.is_done).await
     }
 
-    /// What is found when `is_enough`, or when nobody waits any longer.
+    /// The agents found by the time `is_enough` says so, or [`LONGEST_WAIT`] is over.
     pub(crate) async fn when(
         search: &mut watch::Receiver<Self>,
         is_enough: impl FnMut(&Self) -> bool,

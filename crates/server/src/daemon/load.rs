@@ -1,7 +1,7 @@
-//! What clients take of the daemon together: with what they read, and with what they ask by ACP.
+//! Limits of what clients use of the daemon: streams, exports, transfers, log reads, ACP requests.
 //!
-//! Streams and exports have places. What is read for them is in memory until it was sent, so each
-//! client has a budget for it: one that reads much and slowly waits for itself alone.
+//! The number of streams and exports is limited. What is read for them is in memory until it was
+//! sent, so each client has a budget for it: one that reads much and slowly waits for itself alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ const MAX_EXPORTS_EACH: usize = 4;
 /// Files that come or go at a time, however slowly; each is open meanwhile.
 const MAX_TRANSFERS: usize = 256;
 const MAX_TRANSFERS_EACH: usize = 64;
-/// What one client has looked up at a time; it waits for itself beyond, with nothing in memory.
+/// Lookups of one client at a time; further ones wait for these, with nothing in memory.
 const MAX_LOOKUPS_EACH: usize = 4;
 /// Clients that are remembered though they read nothing.
 const MAX_IDLE_CLIENTS: usize = 256;
@@ -34,13 +34,13 @@ const MAX_IDLE_CLIENTS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Load {
     all: Places,
-    /// Large messages of ACP until they were dealt with.
+    /// Quota of large ACP messages until they were handled.
     messages: Arc<ByteQuota>,
-    /// By the names of their tokens.
+    /// Clients by the names of their tokens.
     clients: Mutex<HashMap<String, Client>>,
 }
 
-/// Of everybody together, or of one client.
+/// Limits of all clients together, or of one.
 #[derive(Debug, Clone)]
 struct Places {
     streams: Arc<Semaphore>,
@@ -74,7 +74,7 @@ impl Default for Load {
     }
 }
 
-/// A place among those of one client, and among all.
+/// A permit out of one client's limit and out of that of all.
 #[derive(Debug)]
 pub(crate) struct LoadPlace {
     _of_client: OwnedSemaphorePermit,
@@ -82,39 +82,39 @@ pub(crate) struct LoadPlace {
 }
 
 impl Load {
-    /// A place for a stream of events.
+    /// A permit for a stream of events.
     pub(crate) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
         place(self.client(client).own.streams, &self.all.streams, kinds::TOO_MANY_STREAMS)
     }
 
-    /// A place for a log that is written out.
+    /// A permit for the export of a log.
     pub(crate) fn export(&self, client: &str) -> Result<LoadPlace, Problem> {
         place(self.client(client).own.exports, &self.all.exports, kinds::TOO_MANY_EXPORTS)
     }
 
-    /// A place for a file that comes or goes.
+    /// A permit for the upload or download of a file.
     pub(crate) fn transfer(&self, client: &str) -> Result<LoadPlace, Problem> {
         place(self.client(client).own.transfers, &self.all.transfers, kinds::TOO_MANY_TRANSFERS)
     }
 
-    /// Waits for a place to put a list together, or a page of something: all of them ask the
-    /// same few readers of the log.
+    /// Waits for a permit to build a list or a page: all of these ask the same few readers of the
+    /// log.
     pub(crate) async fn lookup(&self, client: &str) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.client(client).lookups.acquire_owned().await.ok()
     }
 
-    /// What a client may have of logs in memory.
+    /// A client's budget of log events in memory.
     pub(crate) fn budget(&self, client: &str) -> ReadBudget {
         self.client(client).budget
     }
 
-    /// Places for the requests of ACP that a client has open.
+    /// A client's limit of open ACP requests.
     pub(crate) fn requests(&self, client: &str) -> RequestPlaces {
         self.client(client).requests
     }
 
-    /// Where large messages of a client count until they were dealt with.
+    /// A client's quota of large messages, which count until they were handled.
     pub(crate) fn hold_messages(&self, client: &str) -> Arc<Reserved> {
         Arc::new(self.messages.reserve(client))
     }

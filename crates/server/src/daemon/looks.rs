@@ -1,8 +1,8 @@
-//! The newest sessions as they stand, for all who watch the list of them.
+//! Snapshots of the newest sessions, for all who watch the list of sessions.
 //!
-//! In: the records, read again when the last look is old and somebody asks. Out: looks, each shared
-//! by all who watch the same list. A look in which nothing is new is the same allocation as the one
-//! before, and so is each session in it that did not change.
+//! In: the records, read again when the last snapshot is old and somebody asks. Out: snapshots,
+//! each shared by all who watch the same list. A snapshot in which nothing is new is the same
+//! allocation as the one before, and so is each session in it that did not change.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -15,13 +15,13 @@ use wire::{Millis, Seq, SessionId};
 
 use crate::locking::Locking as _;
 
-/// Soon enough for a list, and next to nothing for the log.
+/// How long a snapshot is fresh: soon enough for a list, and next to no load for the log.
 const FRESH_FOR: Duration = Duration::from_millis(500);
 /// Sessions that were deleted and are remembered, until everybody who watches was told.
 const MAX_DELETED: usize = Filter::MAX_LIMIT;
 
-/// What is known of the newest sessions, as many as one listing holds, and of those that were
-/// deleted lately.
+/// A snapshot of the newest sessions, as many as one listing holds, and of those that were deleted
+/// lately.
 pub(crate) type Sessions = BTreeMap<SessionId, Arc<Entry>>;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -36,15 +36,15 @@ pub(crate) struct Listed {
     pub(crate) title: Option<String>,
     /// Questions that wait for a person.
     pub(crate) n_pending: usize,
-    /// Where the last of these was asked.
+    /// The event in which the last of these was asked.
     pub(crate) last_asked: Option<Seq>,
     pub(crate) seq: Seq,
 }
 
-/// Whose sessions are looked at, if not everybody's.
+/// The owner whose sessions are watched, if not everybody's.
 type MadeBy = Option<(String, Millis)>;
 
-/// The looks that somebody has.
+/// The lists that somebody watches, by owner.
 #[derive(Debug, Default)]
 pub(crate) struct Looks(Mutex<HashMap<MadeBy, Weak<Look>>>);
 
@@ -69,7 +69,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Default)]
 struct Last {
-    /// None before the first look.
+    /// None before the first snapshot.
     at: Option<Instant>,
     sessions: Arc<Sessions>,
     /// Those of them that were deleted, the oldest first.
@@ -145,7 +145,7 @@ async fn entry(desk: &Desk, record: SessionRecord) -> Entry {
     Entry::Listed(Listed { status, title: record.title, n_pending, last_asked, seq: record.head })
 }
 
-/// The one from before where it says the same.
+/// The earlier entry where nothing has changed.
 fn kept(before: Option<&Arc<Entry>>, now: Entry) -> Arc<Entry> {
     match before {
         Some(before) if **before == now => before.clone(),

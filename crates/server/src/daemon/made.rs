@@ -1,9 +1,8 @@
-//! Sessions that were made under a name of their client's choice, so that asking again makes
-//! none.
+//! Sessions that were made with a client's request id, so that a repeated request makes none.
 //!
-//! Always true: requests of one principal under one name make one session, also when they
-//! come at the same time. Remembered are the last [`MAX_REMEMBERED`]; after a restart they
-//! are read back from the sessions' own records.
+//! Always true: requests of one principal with one id make one session, also when they come at the
+//! same time. Remembered are the last [`MAX_REMEMBERED`]; after a restart they are read back from
+//! the sessions' own records.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +25,7 @@ const MAX_REMEMBERED: usize = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     names: Mutex<RequestNames<Arc<Entry>, MAX_REMEMBERED>>,
-    /// Those whose names were read back.
+    /// Principals whose request ids were read back from the log.
     read_back: tokio::sync::Mutex<HashSet<String>>,
 }
 
@@ -57,7 +56,7 @@ impl Made {
                 && let Ok(record) = desk.record(*id).await
                 && !principal.made(&record)
             {
-                // Somebody else had the name.
+                // An earlier principal of this name made it.
                 self.forget(&name, &entry);
                 continue;
             }
@@ -102,7 +101,7 @@ impl Made {
         }
     }
 
-    /// What the last process knew of the names of `principal`.
+    /// Reads back the request ids of `principal` that an earlier process had taken.
     async fn read_back(&self, desk: &Desk, principal: &Principal) -> Result<(), Problem> {
         let mut read_back = self.read_back.lock().await;
         if read_back.contains(&principal.name) {

@@ -1,8 +1,8 @@
-//! Where a reader goes on that has been in the middle of a log before.
+//! Snapshots of vocabularies, from which a reader goes on in the middle of a log.
 //!
-//! What a vocabulary tells depends on everything before it. So that nobody who comes back has to
-//! hear a long log from its first event, readings of it are kept as they were when nothing ran:
-//! a few, each small, the newest.
+//! The frames of a vocabulary depend on all events before. So that a reader that comes back does
+//! not replay a long log from its first event, states of vocabularies are kept from when nothing
+//! ran: a few, each small, the newest.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -13,18 +13,19 @@ use wire::{Seq, SessionId, TurnId};
 
 use crate::locking::Locking as _;
 
-/// Of all sessions together.
+/// Snapshots of all sessions together.
 const MAX_KEPT: usize = 64;
 const MAX_KEPT_BYTES: usize = 8 << 20;
-/// What weighs more is read again: a session of some thousand calls weighs less.
+/// Limit of one snapshot, beyond which the log is read again: that of some thousand calls is
+/// smaller.
 const MAX_BYTES: usize = 2 << 20;
-/// Fewer events are quickly read.
+/// Events between two snapshots of a log; fewer are quickly read.
 const LEAST_EVENTS: u64 = 256;
 
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     kept: Mutex<VecDeque<Snapshot>>,
-    /// Between one and the next of the same log.
+    /// Events between two snapshots of the same log.
     least_events: u64,
 }
 
@@ -67,7 +68,7 @@ impl Snapshots {
         Self { kept: Mutex::default(), least_events }
     }
 
-    /// Keeps a reading that has come to `seq`, unless that is not worth it.
+    /// Keeps a vocabulary that has read up to `seq`, unless that is not worth it.
     pub(crate) fn keep(&self, log: Log, seq: Seq, vocabulary: &Vocabulary) {
         let mut kept = self.kept.locked();
         let last = kept.iter().filter(|one| one.log == log).map(|one| one.seq.0).max();
@@ -87,7 +88,7 @@ impl Snapshots {
         }
     }
 
-    /// The last one that is not after `seq`.
+    /// The last snapshot that is not after `seq`.
     pub(crate) fn before(&self, log: Log, seq: Seq) -> Option<(Seq, Vocabulary)> {
         let kept = self.kept.locked();
         let fitting = kept.iter().filter(|one| one.log == log && one.seq <= seq);
@@ -95,7 +96,7 @@ impl Snapshots {
         Some((last.seq, last.vocabulary.clone()))
     }
 
-    /// A session is no more.
+    /// Drops the snapshots of a deleted session.
     pub(crate) fn forget(&self, session: SessionId) {
         let mut kept = self.kept.locked();
         kept.retain(|one| one.log.session != session);

@@ -8,7 +8,7 @@ use super::wanted::FrameId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// What the reader waited for has happened.
+    /// The turn or the idleness that the reader waited for has come.
     Done(&'static str),
     SessionDeleted,
     Revoked,

@@ -1,8 +1,8 @@
-//! What changes in the list of sessions, for pages that show it.
+//! Changes in the list of sessions, for pages that show it.
 //!
-//! In: looks at the records. Out: a frame for each session that is new among the newest, renamed, in
-//! another state, waiting for an answer or gone. There is no cursor: whoever comes back reads the
-//! list anew. The newest sessions are watched, as many as one listing holds.
+//! In: snapshots of the newest sessions. Out: a frame for each session that is new among the
+//! newest, renamed, in another state, waiting for an answer or gone. There is no cursor: whoever
+//! comes back reads the list anew. The newest sessions are watched, as many as one listing holds.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::principal::Principal;
 use crate::status::SessionStatus;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What is written at a time; the rest waits for the reader.
+/// Bytes that are written at a time; the rest waits for the reader.
 const MAX_PAGE_BYTES: usize = 48 << 10;
 
-/// What has changed in a session, and how it stands now; of one that is deleted nothing is told.
+/// A change in a session, and its state now; a deleted session has none.
 #[skip_serializing_none]
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionChange<'a> {
@@ -45,11 +45,11 @@ pub(crate) struct SessionChange<'a> {
     pending: Option<usize>,
 }
 
-/// The first of what has changed; several things may have.
+/// The first thing that has changed; others may have, too.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChangeKind {
-    /// It is new, or again among the newest, which are watched.
+    /// The session is new, or again among the newest, which are watched.
     Created,
     Status,
     /// Other questions wait than before.
@@ -62,16 +62,16 @@ pub(crate) enum ChangeKind {
 pub(super) struct Lists {
     daemon: Arc<Daemon>,
     look: Arc<Look>,
-    /// What was told; none before the first look.
+    /// The snapshot that the client knows; none before the first.
     told: Option<Arc<Sessions>>,
-    /// What is being told.
+    /// The newer snapshot that is being sent.
     telling: Option<Telling>,
 }
 
 #[derive(Debug)]
 struct Telling {
     now: Arc<Sessions>,
-    /// The last session that was told of.
+    /// The last session that was compared.
     after: Bound<SessionId>,
 }
 

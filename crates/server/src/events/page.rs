@@ -1,7 +1,7 @@
-//! Frames that are ready to be sent, written one behind the other.
+//! A buffer of encoded frames, one behind the other.
 //!
-//! In: ids, names and JSON. Out: text, and where each frame ends. The same frames are
-//! written for SSE and for WebSocket; nobody else knows the difference.
+//! In: ids, names and JSON. Out: text, and where each frame ends. The same frames are written for
+//! SSE and for WebSocket; no other file knows the difference.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! How a reader that takes nothing is noticed, and what is done about it.
+//! Detection of slow readers, and the steps that are taken against them.
 //!
 //! A connection drops a chunk when it has written the last byte of it to the socket. The gate lets
 //! one chunk out at a time, so what a reader that takes nothing costs is one chunk, and when a chunk
@@ -13,20 +13,20 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::daemon::Pace;
 
-/// Whoever takes a chunk within this time is not worth reading a page anew for.
+/// Before this, what was read ahead is kept: reading it again would cost more than the memory.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing is held for it any more.
+    /// What was read ahead for the reader is dropped.
     Rest,
-    /// It will be told.
+    /// The reader will be warned.
     Warn,
-    /// It loses its connection.
+    /// The reader loses its connection.
     Evict,
 }
 
-/// Counts from its making.
+/// Says when each step against a slow reader is due, counted from its creation.
 #[derive(Debug)]
 pub(super) struct Patience {
     pace: Pace,
@@ -92,7 +92,7 @@ impl Gate {
 }
 
 impl Pass {
-    /// `bytes`, with the pass inside: it comes back when they are dropped.
+    /// `bytes` with the permit inside: it is released when they are dropped.
     pub(super) fn stamp(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Chunk { bytes, _pass: self.0 })
     }

@@ -1,7 +1,7 @@
-//! One reader's way through a session's log.
+//! One reader of a session's log, from its cursor on.
 //!
-//! In: the log, from where the reader left it. Out: frames, at most a chunk at a time; then
-//! a wait for more. Nothing that is read is kept for longer than it takes to tell it.
+//! In: the log, from where the reader left it. Out: frames, at most a chunk at a time; then a wait
+//! for more. What is read is kept no longer than it takes to send it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::daemon::snapshots::{Format, Log};
 
 /// Events read at once.
 const N_READ: usize = 256;
-/// A page is full with this much; most are then one chunk.
+/// Bytes with which a page is full; most pages are then one chunk.
 const PAGE_BYTES: usize = 32 << 10;
 const PAGE_FRAMES: usize = 256;
 
@@ -32,24 +32,24 @@ pub(super) struct Reader {
     until: Until,
     teller: Teller,
     epoch: u64,
-    /// The last event that the teller has heard.
+    /// The last event that the teller was given.
     heard: Seq,
-    /// Read, and not heard yet.
+    /// Events that were read, and not given to the teller yet.
     unheard: std::vec::IntoIter<Event>,
     budget: ReadBudget,
-    /// What is in memory of it, and of the page that was last told.
+    /// Budget taken for these events and for the page that was last written.
     taken: Option<ReadPermit>,
-    /// There was nothing more to read.
+    /// The last read reached the log's end.
     is_at_end: bool,
     /// A recovery up to here belongs to the epoch that the reader knows.
     epoch_known_to: Seq,
     opening: Option<Opening>,
     ending: Option<Ending>,
-    /// Since the last event, the reader was told that the session's task has ended.
+    /// Whether the client was told, since the last event, that the session's task has failed.
     is_halt_told: bool,
 }
 
-/// What the first frames say.
+/// Content of the first frames.
 #[derive(Debug, Clone, Copy)]
 struct Opening {
     head: Seq,
@@ -89,8 +89,8 @@ impl Reader {
         }
     }
 
-    /// Waits until there is something to say and writes it to `page`, which is empty. Says so
-    /// when the stream ends with it. Dropping the future loses nothing.
+    /// Waits for new frames and writes them to `page`, which is empty. Returns the reason when the
+    /// stream ends with them. Dropping the future loses nothing.
     pub(super) async fn next(&mut self, page: &mut Page) -> Option<Ending> {
         if let Some(opening) = self.opening.take() {
             self.open(opening, page);
@@ -103,7 +103,8 @@ impl Reader {
                 return self.ending.take();
             }
             if is_silent {
-                // What came before a cursor can be long; others want to run too.
+                // Events before a cursor can be many and give no frames; other tasks want to run
+                // too.
                 tokio::task::yield_now().await;
             }
             let read = match is_suspect {
@@ -116,14 +117,14 @@ impl Reader {
         }
     }
 
-    /// Writes what is in the log and was not told; says so if that was all.
+    /// Writes what is left in the log; returns the end if that was all.
     pub(super) async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
         if let Some(opening) = self.opening.take() {
             self.open(opening, page);
             return None;
         }
         loop {
-            // Of an epoch that nobody knows yet nothing more is told now.
+            // Events of a new epoch are not sent any more now.
             let is_suspect = self.tell(page);
             if self.ending.is_some() || !page.is_empty() {
                 return self.ending.take();
@@ -139,8 +140,8 @@ impl Reader {
         }
     }
 
-    /// Lets go of what was read ahead, which is in the log; `n_bytes` of what was told are still
-    /// in memory.
+    /// Drops the events that were read ahead, which are in the log; `n_bytes` of the last page are
+    /// still in memory.
     pub(super) fn let_go(&mut self, n_bytes: usize) {
         self.unheard = Vec::new().into_iter();
         if let Some(taken) = &mut self.taken {
@@ -149,7 +150,7 @@ impl Reader {
         self.is_at_end = false;
     }
 
-    /// The last words of a stream.
+    /// Writes the last frame of a stream.
     pub(super) fn close(&mut self, ending: &Ending, page: &mut Page) {
         match (self.format, ending) {
             // Its `end` is the last that a reader of a run waits for.
@@ -192,8 +193,8 @@ impl Reader {
         page.remark("state_resync_required", &data);
     }
 
-    /// Tells what was read, until the page is full. True if the log may have another epoch
-    /// from the next event on.
+    /// Writes frames of the events that were read, until the page is full. True if the log may have
+    /// another epoch from the next event on.
     fn tell(&mut self, page: &mut Page) -> bool {
         while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
             let Some(event) = self.unheard.next() else { break };
@@ -217,7 +218,7 @@ impl Reader {
         matches!(self.until, Until::Turn(turn) if is_end && event.turn == Some(turn))
     }
 
-    /// Events were lost, and those that follow have places that others had before.
+    /// Checks for a new epoch: if events were lost, those that follow reuse their numbers.
     async fn look_at_epoch(&mut self, page: &mut Page) -> Result<(), Ending> {
         let record = self.record().await?;
         self.epoch_known_to = record.head;
@@ -230,9 +231,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads on, when there is more; or remarks that there will not be, for now.
+    /// Waits for more events and reads them; or writes that the session has halted.
     async fn read(&mut self, page: &mut Page) -> Result<(), Ending> {
-        // All that was read has been told and taken.
+        // All that was read has been sent.
         self.taken = None;
         if self.is_at_end {
             let mut halt = self.halt();
@@ -255,14 +256,14 @@ impl Reader {
             let log = self.daemon.desk.log();
             tokio::select! {
                 waited = log.wait(self.session, self.heard) => waited?,
-                // It is told when all that was written before is.
+                // The halt is written after all events before it.
                 () = halt.come() => {}
             }
         }
         self.read_page().await
     }
 
-    /// The end of the session's task before its time, which the log may not be able to tell.
+    /// The failure of the session's task, which the log may not be able to record.
     fn halt(&self) -> Halt {
         let is_wanted = !self.is_halt_told && !matches!(self.format, Format::Run(_));
         Halt(is_wanted.then(|| self.daemon.desk.phase(self.session)).flatten())
@@ -276,7 +277,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Why there is nothing left to wait for, at the end of the log.
+    /// Why a stream that has an end is over, at the end of the log.
     async fn is_over(&self) -> Result<Option<&'static str>, Ending> {
         let active = match self.until {
             Until::Cut => return Ok(None),
@@ -312,7 +313,8 @@ impl Reader {
     }
 }
 
-/// The end of a session's task before its time, and why: its log takes no more, and so may not say it.
+/// A watch for the failure of a session's task, and why it failed: its log takes no more events,
+/// and so may not record it.
 #[derive(Debug)]
 pub(super) struct Halt(pub(super) Option<watch::Receiver<Phase>>);
 

@@ -2,7 +2,7 @@
 //!
 //! In: a handshake and a stream. Out: one message a frame, or an array of all that is there for
 //! those who ask for it: a script in a browser needs fifty times as long for a message as for a
-//! frame. What the client says is not asked for and thrown away; pings are answered.
+//! frame. Messages of the client are ignored; pings are answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,9 +28,9 @@ use super::wanted::FrameId;
 use crate::metrics::OpenStream;
 use crate::web_socket::Handshake;
 
-/// Nothing that a client may say here is longer.
+/// Limit of a client's message, which is ignored anyway.
 const MAX_HEARD_BYTES: usize = 4 << 10;
-/// What is spoken here.
+/// Subprotocols that are supported here.
 pub(super) const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
 /// Every message is an array of frames.
 const BATCH: &str = "switchyard.batch.v1";
@@ -56,7 +56,7 @@ async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
     }
 }
 
-/// Counts what the connection has taken.
+/// Counts the bytes that the connection has taken.
 fn count(n_written: Arc<AtomicU64>) -> impl FnMut(&[u8]) + Unpin {
     move |bytes| {
         n_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -70,7 +70,7 @@ struct Line<S> {
     stream: Stream,
     open: OpenStream,
     is_batched: bool,
-    /// Of the last frame that was handed out.
+    /// Id of the last frame that was handed out.
     last_id: Option<FrameId>,
 }
 
@@ -84,8 +84,8 @@ impl From<tungstenite::Error> for Gone {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
-    /// Says why the stream is over, if somebody can still be told. Where it ended by itself,
-    /// the last frame has been sent.
+    /// Runs the stream, and returns why it is over, if the client is still there. Where it ended by
+    /// itself, the last frame has been sent.
     async fn run(&mut self) -> Option<Ending> {
         loop {
             let mut page = Page::new(Dress::Object);
@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         }
     }
 
-    /// What the page holds, as this client wants it.
+    /// The page's frames as messages, in an array if this client asked for that.
     fn messages(&self, page: &Page) -> Vec<(Option<FrameId>, Message)> {
         if !self.is_batched {
             return page.frames().map(|(id, text)| (id, Message::text(text))).collect();
@@ -189,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         }))
     }
 
-    /// Says goodbye as far as the client takes it, in bounded time.
+    /// Closes the WebSocket as far as the client takes part, in bounded time.
     async fn close(&mut self, ending: &Ending) {
         let frame = CloseFrame { code: ending.close_code().into(), reason: ending.name().into() };
         let closing = async {
@@ -201,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     }
 }
 
-/// Hears the client until it goes.
+/// Reads and drops the client's messages until it goes.
 async fn gone<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> Gone {
     while let Some(Ok(_)) = socket.next().await {}
     Gone

@@ -44,7 +44,7 @@ pub(super) fn respond(stream: Stream) -> Response {
     response
 }
 
-/// A reader lost its connection: this breaks it off.
+/// The error that breaks off the body of a reader that is evicted.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of a stream of events takes nothing")]
 struct Evicted;
@@ -55,14 +55,14 @@ struct Outflow {
     gate: Gate,
     /// What is left of a page that is larger than a chunk.
     rest: Bytes,
-    /// Of the last frame that was handed out.
+    /// Id of the last frame that was handed out.
     last_id: Option<FrameId>,
     stage: Stage,
 }
 
 enum Stage {
     Open,
-    /// The rest is the last.
+    /// What is in `rest` is the last.
     Closing,
     /// The last frame is on its way to a reader that takes nothing.
     Evicting(Gate),
@@ -136,8 +136,8 @@ impl Outflow {
         }
     }
 
-    /// The last words to a reader that takes nothing just now. In the middle of a frame there
-    /// is no place for them.
+    /// Sends the last frame to a reader that takes nothing just now. In the middle of another frame
+    /// there is no place for it.
     async fn end(&mut self, ending: &Ending) -> Option<Result<Bytes, Evicted>> {
         tracing::info!(why = ending.name(), "a stream of events is cut");
         if !self.rest.is_empty() {

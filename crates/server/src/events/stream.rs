@@ -20,7 +20,7 @@ use crate::problem::Problem;
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
 
-/// When the daemon stops, what is in the log is still told to those who take it, for so long.
+/// When the daemon stops, the rest of the log is still sent to those who take it, for so long.
 const REST_WITHIN: Duration = Duration::from_secs(2);
 
 /// Where frames come from.
@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// What is left to tell when nothing more will happen; the end if that is all.
+    /// Writes what is left in the log when the daemon stops; returns the end if that is all.
     async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
         match self {
             Self::Log(reader) => reader.tell_rest(page).await,
@@ -59,18 +59,18 @@ pub(super) struct Stream {
     source: Source,
     revoked: CancellationToken,
     over: CancellationToken,
-    /// Since when it is only told what is left.
+    /// Since when only the rest of the log is sent.
     over_since: Option<Instant>,
     pub(super) pace: Pace,
     metrics: Metrics,
     is_slow: bool,
     budget: ReadBudget,
-    /// Of the page that its reader has not taken yet.
+    /// Bytes of the page that its reader has not taken yet.
     n_held: usize,
     _place: LoadPlace,
 }
 
-/// What comes next.
+/// Outcome of waiting for the next frames.
 #[derive(Debug)]
 pub(super) enum Next {
     /// The page has frames.
@@ -82,7 +82,7 @@ pub(super) enum Next {
 }
 
 impl Stream {
-    /// Refused when there are too many.
+    /// Begins a stream; refused when there are too many.
     pub(super) fn new(
         source: Source,
         daemon: &Daemon,
@@ -129,7 +129,7 @@ impl Stream {
         }
     }
 
-    /// What is left to tell when the daemon stops: whoever follows a turn sees its end.
+    /// Writes the rest of the log when the daemon stops: whoever follows a turn sees its end.
     async fn tell_rest(&mut self, page: &mut Page) -> Option<Ending> {
         let since = *self.over_since.get_or_insert_with(Instant::now);
         let telling = tokio::time::timeout_at(since + REST_WITHIN, self.source.tell_rest(page));
@@ -148,14 +148,14 @@ impl Stream {
         }
     }
 
-    /// The reader keeps us waiting: nothing is held for it meanwhile.
+    /// Drops what was read ahead while the reader is slow.
     pub(super) fn rest(&mut self) {
         if let Source::Log(reader) = &mut self.source {
             reader.let_go(self.n_held);
         }
     }
 
-    /// So much of a page waits for its reader.
+    /// Notes how many bytes of a page wait for the reader.
     pub(super) fn set_held(&mut self, n_bytes: usize) {
         self.n_held = n_bytes;
     }
@@ -166,18 +166,18 @@ impl Stream {
         ReadBudget::is_large(self.n_held) && self.budget.is_short()
     }
 
-    /// The next frame is a warning.
+    /// Makes the next frame a warning.
     pub(super) fn warn(&mut self) {
         self.is_slow = true;
         self.metrics.slow_client(SlowClient::Warned);
     }
 
-    /// Its reader loses its connection.
+    /// Counts that the reader loses its connection.
     pub(super) fn evict(&self) {
         self.metrics.slow_client(SlowClient::Evicted);
     }
 
-    /// Counts it as open.
+    /// Counts the stream as open.
     pub(super) fn opened(&self, kind: &'static str) -> OpenStream {
         self.metrics.stream(kind)
     }

@@ -1,4 +1,4 @@
-//! A log, told frame by frame in one of its vocabularies.
+//! Encodes the events of a log as frames in one of its vocabularies.
 //!
 //! In: events in order, from the first or from where a snapshot was made. Out: those frames that
 //! the reader has not seen yet, each under its id. No I/O and no clock, so that a stream
@@ -27,8 +27,8 @@ enum Words {
 }
 
 impl Teller {
-    /// For a reader who has come to `told`, and the event after which it wants to hear the log:
-    /// what is told depends on everything before it, but for what a snapshot knows of that.
+    /// An encoder for a reader who has come to `told`, and the event after which it needs the log:
+    /// frames depend on all events before them, but for those that a snapshot covers.
     pub(super) fn new(log: Log, told: Place, snapshots: &Snapshots) -> (Self, Seq) {
         let Log { session, epoch, format } = log;
         let begin = |new: fn(SessionId) -> Vocabulary| {
@@ -46,7 +46,7 @@ impl Teller {
         (Self { told, epoch, words }, after)
     }
 
-    /// Lets others begin where this one has come to.
+    /// Keeps a snapshot, from which other readers can begin.
     pub(super) fn keep(&self, log: Log, heard: Seq, snapshots: &Snapshots) {
         if let Words::Told(vocabulary) = &self.words {
             snapshots.keep(log, heard, vocabulary);
@@ -70,15 +70,15 @@ impl Teller {
         for (id, Frame { name, data }) in numbered(event.seq, told, epoch, &frames) {
             page.tell(id, *name, |text| text.push_str(data.as_str()));
         }
-        // The end of a run is told to everybody: whoever comes back after it and hears nothing
-        // would come back again and again.
+        // The end of a run is sent to everybody: a client that comes back after it and gets nothing
+        // would reconnect again and again.
         let end = frames.last().filter(|one| is_end(one));
         if let (Words::Run(_), Some(end)) = (words, end.filter(|_| told.covers(whole.place))) {
             page.tell(whole, end.name, |text| text.push_str(end.data.as_str()));
         }
     }
 
-    /// Tells the end of a run of which the log has none.
+    /// Writes the end of a run of which the log has none.
     pub(super) fn conclude(&mut self, page: &mut Page) {
         if let Words::Run(run) = &mut self.words {
             for Frame { name, data } in run.conclude() {
@@ -88,7 +88,7 @@ impl Teller {
     }
 }
 
-/// What an event gives and the reader has not seen, with ids.
+/// The frames of an event that the reader has not seen, with their ids.
 fn numbered<T>(
     seq: Seq,
     told: Place,

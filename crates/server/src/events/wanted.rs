@@ -1,8 +1,8 @@
-//! What a reader of events asks for: where to go on, in which vocabulary, and until when.
+//! The request of a reader of events: where to go on, in which vocabulary, and until when.
 //!
 //! Cursors say how far a reader has come, as it is written into frames and read back. `17-9f3c` is
 //! event 17 of the log whose epoch is `9f3c`. Where an event gives several frames, all but the last
-//! have a part, `17.2-9f3c`; so an id without one says that the event was told completely.
+//! have a part, `17.2-9f3c`; so an id without one says that the event was sent completely.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use wire::{Seq, TurnId};
 use crate::daemon::snapshots::Format;
 use crate::problem::Problem;
 
-/// The query, as it came.
+/// The query of a request, not parsed yet.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Asked {
     after: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     turn: Option<String>,
 }
 
-/// The query and the headers, understood.
+/// The request of a reader, parsed from query and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) cursor: Cursor,
@@ -96,10 +96,11 @@ fn cursor(asked: &Asked, headers: &HeaderMap) -> Result<Cursor, Problem> {
     })
 }
 
-/// Longer ones cannot be ours: two numbers of 64 bits, one of 32, and what is between.
+/// Limit of a cursor's length. Longer ones cannot be ours: two numbers of 64 bits, one of 32, and
+/// what is between.
 const MAX_LEN: usize = 64;
 
-/// Up to where a log was told: a whole event, or some of its frames.
+/// Up to where a log was sent: a whole event, or some of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) seq: Seq,
@@ -110,7 +111,7 @@ pub(super) struct Place {
 impl Place {
     pub(super) const START: Self = Self { seq: Seq(0), part: None };
 
-    /// Whether somebody who has come to this place has seen `frame`.
+    /// Whether a reader that has come to this place has seen `frame`.
     pub(super) fn covers(self, frame: Self) -> bool {
         if frame.seq != self.seq {
             return frame.seq < self.seq;
@@ -122,7 +123,7 @@ impl Place {
         }
     }
 
-    /// The last event that was told completely.
+    /// The last event that was sent completely.
     pub(super) fn complete(self) -> Seq {
         match self.part {
             None => self.seq,
@@ -151,9 +152,9 @@ impl fmt::Display for FrameId {
 /// Where a client wants to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cursor {
-    /// A place, in the log of this epoch if it names one.
+    /// A place in the log, of this epoch if the cursor names one.
     At { place: Place, epoch: Option<u64> },
-    /// Something that we never wrote.
+    /// A text that is no cursor of the daemon.
     Unreadable,
 }
 

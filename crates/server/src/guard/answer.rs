@@ -1,4 +1,4 @@
-//! The body of an answer, for as long as its reader may have it, and counted until it was taken.
+//! Response bodies: cut when their token is revoked, and counted until they were read.
 //!
 //! A stream that is open when its token is revoked ends, whether or not the handler behind
 //! it cares. It breaks instead of ending properly, so that nobody takes it for complete.
@@ -18,7 +18,7 @@ use super::shares::Share;
 use crate::limits::{ByteQuota, COME_BACK_SECONDS, Reserved};
 use crate::problem::{Problem, kinds};
 
-/// Smaller ones are about as much as what else a request costs, of which there are only so many.
+/// Smaller bodies are not counted: they are about what any request costs, and those are limited.
 const SMALL_BYTES: u64 = 4 << 10;
 
 /// The answer, if there is room for it until `name` has read it. One that cannot be taken back
@@ -49,7 +49,7 @@ struct Answer {
     held: Arc<Reserved>,
 }
 
-/// Bytes on their way, which may wait in a connection longer than the body is there.
+/// Bytes that are being sent, which may wait in a connection longer than the body exists.
 struct OnTheWay {
     bytes: Bytes,
     _held: Arc<Reserved>,
@@ -84,8 +84,8 @@ impl HttpBody for Answer {
     }
 }
 
-/// Time for a handler to say goodbye before its stream is cut; with the time in which a
-/// change is noticed it stays within a second.
+/// Time for a handler to end its stream before it is cut; with the time in which a change is
+/// noticed it stays within a second.
 pub(super) const GOODBYE: Duration = Duration::from_millis(300);
 
 pub(super) struct Tail {

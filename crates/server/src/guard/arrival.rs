@@ -1,4 +1,4 @@
-//! Where a request came from, and what else of its way in handlers get.
+//! The connection that a request came by, and what handlers extract of it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ pub enum Peer {
     /// A process of that user, on the daemon's private socket.
     Private {
         uid: u32,
-        /// An agent of ours has started it.
+        /// Whether an agent of ours has started the process.
         is_worker: bool,
     },
     /// A process of that user, on a socket where tokens are asked for.
@@ -40,11 +40,11 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Whose failures are counted together.
+/// The key by which failures are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum PeerKey {
     V4([u8; 4]),
-    /// A home or a host is given at least this much of the address space.
+    /// The first 64 bits: a home or a host is given at least this much of the address space.
     V6Network(u64),
     User(u32),
 }
@@ -95,15 +95,14 @@ impl Arrival {
     }
 }
 
-/// How many requests of a connection are being served, how many ever were, and who came in by
-/// it.
+/// How many requests of a connection are being served, how many ever were, and its client.
 #[derive(Debug, Default)]
 pub struct Activity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
     client: OnceLock<String>,
     pub(super) share: Known,
-    /// Who has the other end; looked up when it matters.
+    /// The user at the other end; looked up when it matters.
     pub(super) user: OnceLock<PeerUser>,
 }
 
@@ -114,7 +113,7 @@ impl Activity {
         Busy(self.clone())
     }
 
-    /// The one at the other end has shown who it is, by the name of its token.
+    /// Notes the client that has authenticated on this connection, by the name of its token.
     pub fn note_client(&self, name: &str) {
         self.client.get_or_init(|| name.to_owned());
     }
@@ -156,8 +155,8 @@ impl Principal {
 impl<S: Send + Sync> FromRequestParts<S> for Principal {
     type Rejection = Problem;
 
-    /// A handler that asks who is there refuses if the guard did not say: a route that was
-    /// forgotten on its way here, or that is open to all.
+    /// Refuses where the guard has authenticated nobody: on a route that was forgotten there, or
+    /// that is open to all.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         parts.extensions.get::<Self>().cloned().ok_or_else(Problem::unauthorized)
     }

@@ -26,7 +26,7 @@ pub(super) enum Presented<'a> {
     Token(&'a str),
     Cookies {
         cookies: Vec<&'a str>,
-        /// What the page shows; said once, or not at all.
+        /// The pass of the page; sent exactly once, or none.
         pass: Option<&'a str>,
     },
 }
@@ -60,7 +60,7 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
     }
 }
 
-/// What the page shows beside the cookie. Said in two ways or twice, it is not said.
+/// The pass that the page sends beside the cookie; none if it is sent twice or in two ways.
 fn page_pass(parts: &Parts) -> Option<&str> {
     let headers = &parts.headers;
     if !is_upgrade(parts) {
@@ -74,13 +74,13 @@ fn page_pass(parts: &Parts) -> Option<&str> {
     }
 }
 
-/// How the caller calls us, as far as it says so: `127.0.0.1:7433`.
+/// The host that the request names, if it does: `127.0.0.1:7433`.
 pub(super) fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     let line = || headers.get(header::HOST)?.to_str().ok();
     uri.authority().map(Authority::as_str).or_else(line)
 }
 
-/// The name of the login's cookie for whoever calls us as this request does.
+/// The name of the login's cookie at the host and port of this request.
 pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
     let host = host_of(headers, uri);
     match host.and_then(|host| host.rsplit_once(':')) {

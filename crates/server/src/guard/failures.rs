@@ -1,4 +1,4 @@
-//! How many wrong tokens an address has tried.
+//! The rate limit of wrong tokens, by address.
 //!
 //! Ten a minute are answered as wrong; the rest are told to come back later. Guessing 256
 //! random bits is hopeless at any speed; what this keeps out is the noise.
@@ -13,7 +13,7 @@ use crate::locking::Locking as _;
 
 const MAX_FAILURES: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses remembered at a time; the ones beyond share one count.
+/// Addresses remembered at a time; further ones share one count.
 const MAX_PEERS: usize = 4096;
 
 #[derive(Debug, Default)]

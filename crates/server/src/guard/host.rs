@@ -1,4 +1,4 @@
-//! By which names the daemon may be called.
+//! The host names at which the daemon serves requests.
 //!
 //! A page of another site can make its own name resolve to this machine and then be "same
 //! origin" with us; its name in `Host` gives it away. So only names that we know are served.
@@ -26,13 +26,14 @@ struct Name {
     port: Option<String>,
 }
 
-/// By which of its names the daemon was called.
+/// The host name that a request was sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Called<'a> {
-    /// One at which browsers log in.
+    /// A name at which browsers log in.
     Here(&'a str),
-    /// One that others may have had before us, for programs with tokens; the page is at `page`.
-    /// With `was_page` it had this name before, and has tabs there that are still open.
+    /// A name where other programs may have listened before us, for clients with tokens; the page
+    /// is at `page`. With `was_page` the page had this name before, and tabs may still be open
+    /// there.
     Elsewhere { host: &'a str, page: String, was_page: bool },
 }
 
@@ -146,7 +147,7 @@ impl Name {
     }
 }
 
-/// What the request says whom it wants, said once and in one way.
+/// The host that the request names, exactly once.
 fn authority(parts: &Parts) -> Result<&str, Problem> {
     let mut lines = parts.headers.get_all(header::HOST).iter();
     let (line, second) = (lines.next(), lines.next());

@@ -73,7 +73,7 @@ impl Origins {
     }
 }
 
-/// Whether a person is led here with a whole tab: not a frame, not a script that asks.
+/// Whether a whole tab navigates here: not a frame, not a script's request.
 fn is_visit(parts: &Parts) -> Result<bool, Problem> {
     let mode = single(parts, &SEC_FETCH_MODE)?.map(HeaderValue::as_bytes);
     let dest = single(parts, &SEC_FETCH_DEST)?.map(HeaderValue::as_bytes);

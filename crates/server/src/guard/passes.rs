@@ -1,9 +1,9 @@
-//! What a page shows beside its cookie, and how it gets it: by a proof that it has the login's
-//! secret, after the daemon has proved the same.
+//! Passes, which a page sends beside its cookie, and how it gets one: by a proof that it has the
+//! login's secret, after the daemon has proved the same.
 //!
 //! In: nonces and proofs. Out: proofs and passes. The secret itself goes over the wire once, when
-//! somebody logs in. Passes are known to this process alone: whoever hears one while no daemon
-//! runs, because it listens in our place, has nothing that the next daemon takes.
+//! somebody logs in. Passes are known to this process alone: a program that listens in our place
+//! while no daemon runs, and so gets one, has nothing that the next daemon takes.
 //!
 //! Always true: a challenge is answered once; what is held is bounded.
 
@@ -16,13 +16,13 @@ use subtle::ConstantTimeEq;
 use crate::locking::Locking as _;
 use crate::tokens::{Sum, TokensError, mac, new_secret, sum};
 
-/// Between our proof and the page's: a round trip.
+/// Time between our proof and the page's, which is a round trip.
 const CHALLENGE_LIFE: Duration = Duration::from_secs(60);
-/// Pages that come back at the same moment; the oldest has to ask again.
+/// Challenges of pages at the same moment; the oldest page has to ask again.
 const MAX_CHALLENGES: usize = 256;
-/// Open pages. One whose pass is forgotten asks for another.
+/// Passes of open pages. A page whose pass is forgotten asks for another.
 const MAX_PASSES: usize = 1024;
-/// A nonce of a page is of no use to us but to be proved over.
+/// Limit of a page's nonce, which only goes into proofs.
 const MAX_NONCE_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
@@ -54,8 +54,8 @@ struct Pass {
 pub(crate) enum Side {
     Daemon,
     Page,
-    /// No proof, but the login code of a page that comes over from a name that is left: both
-    /// sides know it, and nobody who heard them.
+    /// No proof, but the login code of a page that moves to a new host name: both sides compute it,
+    /// and those who overheard the proofs cannot.
     Code,
 }
 
@@ -125,7 +125,7 @@ impl Passes {
     }
 }
 
-/// That one side knows the key, for this pair of nonces and at this address.
+/// The proof that one side knows the key, for this pair of nonces and at this address.
 pub(crate) fn proof(key: &Sum, side: Side, origin: &str, page: &str, daemon: &str) -> String {
     let side = match side {
         Side::Daemon => "daemon",

@@ -1,7 +1,8 @@
-//! Whose process is at the other end of a connection from this very machine.
+//! The user whose process is at the other end of a connection from this very machine.
 //!
-//! Every user of a machine can listen on its ports while nobody else does, and then hears what a
-//! browser says. So what a browser says is believed only from a process of the daemon's own user.
+//! Every user of a machine can listen on its ports while nobody else does, and then receives what a
+//! browser sends, cookies included. So logins are accepted only from a process of the daemon's own
+//! user.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -10,18 +11,18 @@ const ESTABLISHED: &str = "01";
 /// The kernel's lists of connections.
 const LISTS: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// Where these say 1, programs can have addresses of other machines.
+/// Where these are 1, programs can bind addresses of other machines.
 const NONLOCAL_BIND: [&str; 2] =
     ["/proc/sys/net/ipv4/ip_nonlocal_bind", "/proc/sys/net/ipv6/ip_nonlocal_bind"];
 
-/// Whose the other end of a connection is.
+/// The user at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PeerUser {
     /// A user of this machine.
     Local(u32),
-    /// Somebody on this machine, who may have gone.
+    /// An unknown user of this machine, whose process may have ended.
     Unknown,
-    /// On another machine.
+    /// A client on another machine.
     Remote,
 }
 
@@ -56,7 +57,7 @@ fn allows_nonlocal_bind() -> bool {
     NONLOCAL_BIND.iter().any(is_on)
 }
 
-/// The user that has the other end, if the kernel shows it to us.
+/// The user of the socket at the other end, if the kernel shows it to us.
 fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     let user = look_up(peer, local)?;
     // The kernel calls a closed socket root's, and it may have been closed just as we looked. One

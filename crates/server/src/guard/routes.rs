@@ -1,5 +1,5 @@
-//! What the guard must know of routes: which are open to all, which of these other sites may
-//! lead to, and which take other bodies than JSON.
+//! The guard's rules for routes: which are open to all, which of these other sites may link to, and
+//! which take other bodies than JSON.
 //!
 //! A route that nobody named here needs a token and takes JSON. Patterns are those of the
 //! router: `{name}` is one segment, `{*rest}` at the end is all that follows. Paths are
@@ -13,14 +13,14 @@ use axum::http::{Method, header};
 
 use crate::problem::{Problem, kinds};
 
-/// What the paths of programs begin with.
+/// First segments of the API's paths.
 const FOR_PROGRAMS: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
 
-/// By what browsers come in.
+/// Routes by which browsers log in.
 pub(super) const LOGIN: [&str; 4] =
     ["/v1/login", "/v1/login/challenge", "/v1/login/prove", "/v1/login/move"];
 
-/// Whether it may be its own token that somebody ends there.
+/// Whether a request to this path may revoke its own token.
 pub(super) fn is_about_access(path: &str) -> bool {
     path == "/v1/logout" || path.starts_with("/v1/tokens")
 }
@@ -50,7 +50,7 @@ pub struct BodyRule {
 }
 
 impl Default for Routes {
-    /// What can be asked for without a token: whether the daemon lives, and the way in.
+    /// The routes without a token: whether the daemon runs, and the login.
     fn default() -> Self {
         let login = LOGIN.map(|path| (Method::POST, path.to_owned()));
         let open = [(Method::GET, "/healthz".to_owned())].into_iter().chain(login).collect();
@@ -66,7 +66,7 @@ impl Routes {
         self
     }
 
-    /// Opens a document of the page to all, and lets pages of other sites lead to it.
+    /// Opens a document of the page to all, and lets pages of other sites link to it.
     #[must_use]
     pub fn document(mut self, pattern: &str) -> Self {
         self.documents.push(pattern.to_owned());
@@ -89,8 +89,8 @@ impl Routes {
         self.documents.iter().any(|pattern| fits(pattern, path))
     }
 
-    /// Whether a person's browser asks for what there is not. Everybody may know which paths the
-    /// page has; what is below those of programs is told to nobody without a token.
+    /// Whether a browser asks for a page that does not exist. Everybody may know which paths the
+    /// page has; which paths the API has is told to nobody without a token.
     pub(super) fn is_nowhere(&self, parts: &Parts) -> bool {
         let path = parts.uri.path();
         let first = path.split('/').nth(1).unwrap_or_default();

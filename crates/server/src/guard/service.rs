@@ -24,8 +24,8 @@ use crate::limits::{Fault, HttpLimits, Metered, Terms};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
-/// Takes away a worker that somebody else has left in a browser while the port was theirs: it would
-/// answer in our place for ever. Its pages are then asked for again, from us.
+/// A script that removes a service worker which another program left in a browser while it had our
+/// port: it would answer in our place for ever. Its pages are then loaded again, from us.
 const REMOVE_SERVICE_WORKER: &str = "\
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(leave()));
@@ -35,7 +35,8 @@ async function leave() {
 }
 ";
 
-/// More than a code or a proof has, and that is all that is taken from whoever is not known.
+/// Limit of a body without authentication: only login codes and proofs are sent so, which are
+/// smaller.
 const MAX_STRANGERS_BYTES: u64 = 64 << 10;
 
 /// A router behind the guard.
@@ -124,11 +125,12 @@ impl Guarded {
             Err(problem) => problem.into_response(),
         };
         let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-        // An answer that is not given undoes nothing, so only what changes nothing is refused.
+        // Refusing an answer does not undo what the request did, so only requests that change
+        // nothing are refused.
         let is_begun = method != Method::GET;
-        // What is complete already is on its way before anybody could revoke anything.
+        // A body that is complete is sent before anybody could revoke the token.
         if let Some(n_bytes) = response.body().size_hint().exact().filter(|_| !is_upgrade) {
-            // To whoever is not known only what is there anyway is given.
+            // Without authentication only static files and small answers are served.
             let is_free = principal.as_ref().is_none_or(|one| one.is_local);
             let name = principal.as_ref().map(|one| one.name.as_str()).unwrap_or_default();
             return answer::keep(response, n_bytes, &answers, name, is_begun || is_free);
@@ -164,11 +166,11 @@ impl Guarded {
             Some(_) => rule.max_bytes.unwrap_or(self.limits.max_body_bytes),
             None => MAX_STRANGERS_BYTES,
         };
-        // Exact for a body whose length the client has announced.
+        // The hint is exact for a body whose length the client has announced.
         if body.size_hint().lower() > max_bytes {
             return Err(Fault::TooLarge.problem(max_bytes));
         }
-        // A route with a limit of its own does not keep what it takes.
+        // A route with a limit of its own does not keep the body in memory.
         let keeping = principal.filter(|_| rule.max_bytes.is_none());
         let held = keeping.map(|one| Arc::new(self.guard.requests().reserve(&one.name)));
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
@@ -183,7 +185,7 @@ impl Guarded {
         credentials::strip(&mut parts.headers);
         if let Some(principal) = principal {
             parts.extensions.insert(principal.clone());
-            // What it sends when it has become a WebSocket is kept with the rest.
+            // What it sends over a WebSocket counts against the same quota.
             parts.extensions.insert(self.guard.requests().clone());
         }
         let response = tokio::select! {

@@ -1,4 +1,4 @@
-//! How many of a listener's places may be taken by streams.
+//! Limits of the connections of a listener that streams may take.
 //!
 //! A stream keeps its connection for as long as its reader likes, so whoever may open some
 //! could open them all and keep everybody out. Always true: the streams of one token take no
@@ -13,7 +13,7 @@ use crate::locking::Locking as _;
 use crate::principal::Principal;
 use crate::problem::{Problem, kinds};
 
-/// Also on a small listener: what a person's windows need.
+/// The least share, also on a small listener: what a person's windows need.
 const LEAST_SHARE: usize = 16;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Share {
     name: String,
 }
 
-/// What a connection knows of its share.
+/// The share of a connection, while it has streams.
 pub(crate) type Known = Mutex<Weak<Share>>;
 
 impl Shares {
@@ -48,7 +48,7 @@ impl Shares {
         }
     }
 
-    /// A place for one more stream. One that `is_begun` cannot be refused any more.
+    /// A share for one more stream. A stream that `is_begun` cannot be refused any more.
     pub(super) fn take(
         self: &Arc<Self>,
         connection: &Known,
@@ -62,7 +62,7 @@ impl Shares {
         let name = principal.map(|one| one.name.clone()).unwrap_or_default();
         let mut taken = self.taken.locked();
         let n_own = taken.by_name.get(&name).copied().unwrap_or(0);
-        // The daemon's own user comes by a door of its own, and shares it with nobody.
+        // The daemon's own user comes by a socket of its own, and shares it with nobody.
         let has_share = principal.is_none_or(|one| !one.is_local);
         if !is_begun && has_share && n_own >= self.max_each {
             return Err(too_many(&format!(

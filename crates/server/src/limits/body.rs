@@ -2,7 +2,7 @@
 //!
 //! The time that a handler takes is not the client's: only waiting counts. There is a budget of it,
 //! and what arrives earns more, so that a large upload on a slow line passes, and one byte now and
-//! then does not. A body whose sender is not let in any more while it comes is none.
+//! then does not. A body is broken off when its sender's token is revoked.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-/// Tells the guard, after the handler, what became of the body.
+/// Tells the guard, after the handler, why the body was broken off.
 #[derive(Debug, Clone, Default)]
 pub struct FaultNote(Arc<OnceLock<Fault>>);
 
@@ -59,13 +59,13 @@ impl FaultNote {
     }
 }
 
-/// What a body may be.
+/// The limits of one body.
 #[derive(Debug)]
 pub struct Terms {
     pub max_bytes: u64,
-    /// Where it is kept, unless it goes to the disk as it comes.
+    /// The quota that it counts against, unless it goes to the disk as it comes.
     pub held: Option<Arc<Reserved>>,
-    /// Cancelled when its sender is not let in any more.
+    /// Cancelled when its sender's token is revoked.
     pub revoked: Option<CancellationToken>,
 }
 
@@ -82,7 +82,7 @@ pub struct Metered {
 impl Metered {
     pub fn wrap(inner: Body, terms: Terms, limits: &HttpLimits) -> (Body, FaultNote) {
         let note = FaultNote::default();
-        // Most requests have none.
+        // Most requests have no body.
         if inner.is_end_stream() {
             return (inner, note);
         }
@@ -175,7 +175,7 @@ impl Patience {
         self.budget = earned.min(self.full_budget);
     }
 
-    /// Whether there is none left, while nothing comes.
+    /// Whether no time is left, while nothing comes.
     pub fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
         let budget = self.budget;
         let (_, alarm) = self

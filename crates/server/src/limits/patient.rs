@@ -1,4 +1,4 @@
-//! A body that is not kept open for a reader that takes nothing.
+//! A response body that is cut when its reader takes nothing for too long.
 //!
 //! In: a body's chunks, each made when the one before was taken. Out: the same. A connection is
 //! watched for its peer as a whole, but HTTP/2 has many bodies on one: what one of them has open
@@ -27,7 +27,7 @@ pub(crate) fn patient<E: Into<BoxError> + Send + 'static>(
                     Some(chunk) => place.send(chunk.map_err(Into::into)),
                     None => return,
                 },
-                // Nobody wants it any more.
+                // The body was dropped.
                 Ok(Err(_)) => return,
                 Err(_) => {
                     let _gone = cut.send(());

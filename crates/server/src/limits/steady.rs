@@ -1,4 +1,5 @@
-//! A connection's bytes, cut when its peer stalls or when somebody says so.
+//! A connection's byte stream, cut when its peer stalls or when the connection's token is
+//! cancelled.
 //!
 //! It lies below TLS and HTTP, and stays below a WebSocket, so nothing that is spoken above
 //! can keep a connection from ending. A peer stalls when it takes not one byte for too long
@@ -23,7 +24,7 @@ pub struct Steady<S> {
     // Two, because a reader and a writer in different tasks must both wake up.
     cut_reading: Pin<Box<WaitForCancellationFutureOwned>>,
     cut_writing: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// The connection's place among those that a listener may have.
+    /// The connection's permit out of the listener's limit.
     _place: Option<OwnedSemaphorePermit>,
 }
 

@@ -1,8 +1,8 @@
-//! Who comes in: one connection after the other, as many at a time as there are places.
+//! Accepts connections, one after the other, up to the listener's limit.
 //!
-//! HTTP and the line protocols take their connections from here, so the limits on them are
-//! the same everywhere. Where there is no place left, somebody makes way ([`OpenConnections`]), so
-//! that nobody can keep out those who may come in.
+//! HTTP and the line protocols take their connections from here, so the limits on them are the same
+//! everywhere. Where the limit is reached, a connection is evicted ([`OpenConnections`]), so that
+//! no client can keep out others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,12 +23,12 @@ use crate::guard::{Activity, Arrival, Peer};
 use crate::limits::{HttpLimits, Steady};
 use crate::tls::Tls;
 
-/// After an error that will not go away by itself at once, such as too many open files.
+/// Pause after an error that does not pass at once, such as too many open files.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Whoever has to make way is gone by then.
+/// An evicted connection is gone by then.
 const MAKES_WAY_WITHIN: Duration = Duration::from_millis(500);
-/// What was cut must be gone by then; only a task that never runs again is not.
+/// A connection that was cut is gone by then, but for a task that never runs again.
 const CUT_PATIENCE: Duration = Duration::from_secs(2);
 /// What the kernel keeps for a peer that takes nothing. Left to itself it keeps megabytes for
 /// each, and says only after a third of it has gone that the peer took something.
@@ -42,19 +42,19 @@ content-type: application/problem+json\r\ncontent-length: 150\r\n\r\n\
 {\"type\":\"urn:switchyard:problem:too-many-connections\",\"title\":\"too many connections are open\",\
 \"status\":503,\"remedy\":\"come back later\",\"retry_after\":1}";
 
-/// A door with places behind it.
+/// A listening socket with a limit of connections.
 #[derive(Debug)]
 pub struct Listener {
     bound: Bound,
     limits: HttpLimits,
     places: Arc<Semaphore>,
     open: OpenConnections,
-    /// Cancelled to cut everybody off.
+    /// Cancelled to cut all connections.
     abort: CancellationToken,
     refusal: Option<&'static [u8]>,
 }
 
-/// Somebody who came in, before the TLS handshake.
+/// An accepted connection, before the TLS handshake.
 #[derive(Debug)]
 pub struct Connection {
     raw: Raw,
@@ -67,8 +67,7 @@ pub struct Connection {
     limits: HttpLimits,
 }
 
-/// The bytes of a connection that was let through the door: TLS is done, stalls and cuts are
-/// watched.
+/// The byte stream of an accepted connection: TLS is done, stalls and cuts are watched.
 pub type Stream =
     Either<Steady<TcpStream>, Either<Steady<UnixStream>, Box<TlsStream<Steady<TcpStream>>>>>;
 
@@ -85,7 +84,7 @@ impl Listener {
         Self { bound, limits, places, open, abort: CancellationToken::new(), refusal: None }
     }
 
-    /// Tells those for whom there is no place so, in HTTP.
+    /// Refuses connections beyond the limit with an answer in HTTP.
     pub(super) fn refusing_in_http(mut self) -> Self {
         self.refusal = self.bound.tls.is_none().then_some(BUSY);
         self
@@ -99,7 +98,7 @@ impl Listener {
         &self.bound
     }
 
-    /// The next connection that there is a place for. May be dropped at any time.
+    /// The next connection within the limit. May be dropped at any time.
     pub async fn next(&self) -> Connection {
         loop {
             let (raw, peer, local) = patiently(|| self.accept()).await;
@@ -130,11 +129,11 @@ impl Listener {
         tokio::time::timeout(MAKES_WAY_WITHIN, place).await.ok()?.ok()
     }
 
-    /// Closes the door, gives everybody inside the limits' time to go, then cuts.
+    /// Stops listening, gives open connections the limits' time to end, then cuts them.
     pub async fn drain(self) {
         let Self { bound, limits, places, abort, .. } = self;
         drop(bound);
-        // A place is held for as long as its connection lives, also as a WebSocket.
+        // A permit is held for as long as its connection lives, also as a WebSocket.
         let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.drain, places.acquire_many(all)).await.is_err() {
             abort.cancel();
@@ -172,8 +171,8 @@ impl Connection {
         self.peer
     }
 
-    /// Shakes hands where TLS is spoken, within the time for a request's head. To be done in
-    /// the connection's own task.
+    /// Does the TLS handshake where TLS is configured, within the time for a request's head. To be
+    /// done in the connection's own task.
     pub async fn secure(self) -> io::Result<(Stream, Arrival)> {
         let Self { raw, peer, local, tls, place, cut, activity, limits } = self;
         let (place, stall) = (Some(place), limits.stall_timeout);
@@ -195,7 +194,7 @@ impl Connection {
 }
 
 impl Raw {
-    /// As far as it goes without waiting.
+    /// Writes as much as is taken without waiting.
     fn say(&self, bytes: &[u8]) {
         let _ = match self {
             Self::Tcp(stream) => stream.try_write(bytes),
@@ -204,8 +203,8 @@ impl Raw {
     }
 }
 
-/// Answers are small and wanted at once; a peer that vanished is found out by probes, or by
-/// bytes that nobody confirms.
+/// Sets socket options: answers are small and wanted at once; a peer that vanished is found out by
+/// probes, or by bytes that it does not acknowledge.
 fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
     let _ = stream.set_nodelay(true);
     let _ = sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER);
@@ -216,8 +215,8 @@ fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
     let _ = sockopt::set_tcp_user_timeout(stream, patience);
 }
 
-/// Accepts until it works. A connection that died in the queue is nothing; anything else is
-/// a shortage that passes, and trying again at once would only make it worse.
+/// Accepts until it works. A connection that died in the queue is ignored; anything else is a
+/// shortage that passes, and trying again at once would only make it worse.
 async fn patiently<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnMut() -> F) -> T {
     let mut pause = FIRST_PAUSE;
     loop {

@@ -1,4 +1,4 @@
-//! A socket that listens, and whether it may.
+//! Sockets that listen, and the check whether they may.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,10 +10,10 @@ use super::ListenError;
 use super::unix::{self, SocketFile, UnixKind};
 use crate::tls::Tls;
 
-/// For a port that is free for both kinds of address.
+/// Tries to find a port that is free for IPv4 and IPv6.
 const MAX_TRIES: u32 = 16;
 
-/// An open door. Dropping it closes it, and removes a unix socket's file.
+/// A listening socket. Dropping it closes it, and removes a unix socket's file.
 #[derive(Debug)]
 pub struct Bound {
     pub(super) socket: Socket,
@@ -26,12 +26,12 @@ pub(super) enum Socket {
     Unix {
         listener: UnixListener,
         kind: UnixKind,
-        /// Not there for a socket that somebody else made.
+        /// None for a socket that another process made.
         _file: Option<SocketFile>,
     },
 }
 
-/// Refuses what would let other machines in unprotected.
+/// Refuses an address that other machines could reach without TLS.
 pub fn check_bind(
     address: SocketAddr,
     tls: Option<&Tls>,
@@ -61,8 +61,8 @@ impl Bound {
     }
 
     /// As [`tcp`](Self::tcp); and where `localhost` leads there, on the same port of the other
-    /// kind of address too. `localhost`, and every name below it, is both, so whoever had the
-    /// other one would be taken for us.
+    /// address family too. `localhost`, and every name below it, is both 127.0.0.1 and `[::1]`, so a
+    /// program that had the other one would be taken for us.
     pub async fn tcp_for_browsers(
         address: SocketAddr,
         tls: Option<Tls>,
@@ -81,7 +81,7 @@ impl Bound {
         }
     }
 
-    /// The same port of the other kind of address, if there is one that matters.
+    /// A listener at the same port of `localhost`'s other address, if this is one of `localhost`.
     pub async fn twin(&self) -> Result<Option<Self>, ListenError> {
         let Some((address, twin)) = self.twin_address() else { return Ok(None) };
         match TcpListener::bind(twin).await {
@@ -89,7 +89,7 @@ impl Bound {
             Err(source) if source.kind() == ErrorKind::AddrInUse => {
                 Err(ListenError::Twin { address, twin })
             }
-            // Then this machine has no such address, for nobody.
+            // This machine has no such address, so no other program can listen there.
             Err(error) => {
                 tracing::debug!(%twin, %error, "there is no such address");
                 Ok(None)
@@ -97,7 +97,7 @@ impl Bound {
         }
     }
 
-    /// Whether the two are all that `localhost` is at one port.
+    /// Whether the two are both addresses of `localhost` at one port.
     pub fn is_twin_of(&self, other: &Self) -> bool {
         let twin = self.twin_address().map(|(_, twin)| twin);
         twin.is_some() && twin == other.local_addr() && !other.has_tls()
@@ -114,8 +114,8 @@ impl Bound {
         Some((address, SocketAddr::new(twin, address.port())))
     }
 
-    /// Whether it is where `localhost` and the names below it lead, without TLS: everybody here
-    /// can listen there while nobody else does.
+    /// Whether it is where `localhost` and the names below it lead, without TLS: every user of this
+    /// machine can listen there while nobody else does.
     pub fn is_plain_localhost(&self) -> bool {
         let localhosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         let address = self.local_addr().map(|address| address.ip().to_canonical());

@@ -1,8 +1,7 @@
-//! Which connections are open, the oldest first, and which makes way when there is no place for the
-//! next.
+//! The open connections, the oldest first, and which of them is evicted when the limit is reached.
 //!
-//! Whoever has not shown who it is goes first, so that strangers keep nobody out. Then a client
-//! that has more than its part of the places, so that one alone does not either.
+//! Unauthenticated connections go first, so that they keep nobody out. Then a client that has more
+//! than its share of the limit, so that one alone does not either.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,7 +15,7 @@ use crate::locking::Locking as _;
 #[derive(Debug)]
 pub(super) struct OpenConnections {
     open: Mutex<VecDeque<OpenConnection>>,
-    /// More can be remembered, but not be there.
+    /// The listener's limit; the list can be longer, as ended connections stay in it for a while.
     max: usize,
 }
 
@@ -47,7 +46,7 @@ impl OpenConnections {
         open.push_back(OpenConnection { cut, activity: Arc::downgrade(activity) });
     }
 
-    /// What cuts the one that has to make way, if anybody has to.
+    /// The token that cuts the connection to be evicted, if one can be.
     pub(super) fn to_evict(&self) -> Option<CancellationToken> {
         let mut open = self.open.locked();
         open.retain(|connection| connection.activity().is_some());
@@ -64,7 +63,7 @@ impl OpenConnections {
         open.remove(place).map(|connection| connection.cut)
     }
 
-    /// The client that has the most connections, if they are more than its part.
+    /// The client that has the most connections, if they are more than its share.
     fn largest_client(&self, open: &VecDeque<OpenConnection>) -> Option<String> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for activity in open.iter().filter_map(OpenConnection::activity) {

@@ -1,4 +1,5 @@
-//! Unix sockets with a file: made for us alone, and taken over only from the dead.
+//! Unix sockets with a file: for our own user alone, and replaced only where their process has
+//! died.
 //!
 //! Nearly everything is done through a handle on the directory, which also makes room for paths
 //! longer than the 107 bytes that a socket's address has.
@@ -15,7 +16,7 @@ use tokio::net::{UnixListener, UnixSocket};
 
 use super::ListenError;
 
-/// Clients that knock at the same moment; the kernel cuts it to its own limit.
+/// Length of the accept queue; the kernel cuts it to its own limit.
 const BACKLOG: u32 = 1024;
 /// What a socket's address has room for.
 const MAX_ADDRESS_BYTES: usize = 107;
@@ -23,7 +24,7 @@ const MAX_ADDRESS_BYTES: usize = 107;
 const LOCK_TRIES: u32 = 100;
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// Who comes in.
+/// Who may connect, and how clients authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnixKind {
     /// Our own user, whose commands come there without a token.
@@ -91,7 +92,7 @@ fn open_dir(dir: &Path, path: &Path, kind: UnixKind) -> Result<File, ListenError
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused("its directory belongs to another user; use one of your own"));
     }
-    // A directory that was there is somebody's, and stays as it is.
+    // The mode of an existing directory is checked and never changed.
     if is_open_to_all(&metadata) {
         return Err(refused("everybody may write to its directory; use one of your own"));
     }

@@ -13,9 +13,9 @@ use crate::locking::Locking as _;
 use crate::tokens::{Sum, TokensError, sum};
 
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// Links that wait to be opened; a new one beyond takes the place of the oldest.
+/// Limit of links that wait to be opened; beyond it a new one takes the place of the oldest.
 const MAX_CODES: usize = 16;
-/// Too many to guess, few enough to read a link aloud if need be.
+/// Length of a code: too long to guess, short enough to read a link aloud if need be.
 const CODE_BYTES: usize = 20;
 
 #[derive(Debug, Default)]
@@ -28,11 +28,11 @@ struct Code {
     digest: Sum,
     until: Instant,
     login: Option<String>,
-    /// Cancelled when whoever has made it is not let in any more.
+    /// Cancelled when the token of its maker is revoked.
     revoked: CancellationToken,
 }
 
-/// What a code was good for.
+/// The login that a code is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redeemed {
     /// A new login.
@@ -42,7 +42,7 @@ pub(super) enum Redeemed {
 }
 
 impl Codes {
-    /// A code for a new login, good for as long as whoever asked for it is let in.
+    /// A code for a new login, good until the token of its maker is revoked.
     pub(super) fn issue(&self, revoked: &CancellationToken) -> Result<String, TokensError> {
         let mut bytes = [0_u8; CODE_BYTES];
         getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
@@ -51,8 +51,8 @@ impl Codes {
         Ok(code)
     }
 
-    /// A code for a tab of a login that is there already. Both came to it by themselves, and nobody
-    /// else can.
+    /// A code for a tab of a login that is there already. Both sides compute it, and nobody else
+    /// can.
     pub(super) fn take(&self, code: &str, login: &str) {
         self.put(code, Some(login.to_owned()), CancellationToken::new());
     }
@@ -67,7 +67,7 @@ impl Codes {
         waiting.push(Code { digest: sum(code), until: now + LIFE, login, revoked });
     }
 
-    /// What it is good for, if it is one of ours; it is none afterwards.
+    /// The login that a code is for, if the code is valid; it is used up by that.
     pub(super) fn redeem(&self, code: &str) -> Option<Redeemed> {
         let now = Instant::now();
         let presented = sum(code);

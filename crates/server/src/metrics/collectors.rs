@@ -1,4 +1,4 @@
-//! Numbers that are asked for with every scrape: of the process, of its own log, of warm pools.
+//! Numbers that are collected with every scrape: of the process, of its own log, of warm pools.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,7 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Where a number comes from, once somebody has said so.
+/// The source of a number; empty until it is set.
 pub(super) struct Source<T>(RwLock<Option<Box<dyn Fn() -> T + Send + Sync>>>);
 
 impl<T> Default for Source<T> {
@@ -50,8 +50,8 @@ impl Collector for DroppedLines {
     }
 }
 
-/// What the kernel says about this process. The names are those that every Prometheus client uses, so
-/// they have no prefix of ours.
+/// Metrics of this process, from the kernel. The names are those that every Prometheus client uses,
+/// so they have no prefix of ours.
 #[derive(Debug)]
 pub(super) struct Process {
     started: Instant,

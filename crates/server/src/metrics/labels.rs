@@ -1,4 +1,4 @@
-//! Values of labels, from sets that do not grow.
+//! Values of labels, from bounded sets.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

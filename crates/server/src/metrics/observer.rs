@@ -11,7 +11,7 @@ use sessions::observer::{Held, Observer, Prompted, TurnWatch};
 use super::{Gauges, Metrics, labels};
 use wire::event::TurnEnded;
 
-/// Counts one up until it is dropped.
+/// Raises a gauge by one until it is dropped.
 struct Counted(Gauge);
 
 impl Counted {
@@ -97,7 +97,7 @@ impl Observer for Metrics {
 }
 
 impl Metrics {
-    /// As one who is told of what happens in sessions.
+    /// The metrics as an observer of sessions.
     pub fn as_observer(&self) -> Arc<dyn Observer> {
         Arc::new(self.clone())
     }

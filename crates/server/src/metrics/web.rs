@@ -13,7 +13,7 @@ use super::{CONTENT_TYPE, Metrics};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
-/// Paths that lead nowhere are counted under one name.
+/// The label `route` of paths without a route.
 const NO_ROUTE: &str = "none";
 
 /// The route of the metrics.
@@ -21,7 +21,7 @@ pub fn router(metrics: &Metrics) -> Router {
     Router::new().route("/metrics", get(show)).with_state(metrics.clone())
 }
 
-/// They count what everybody does.
+/// Refused to tokens that see their own sessions only: metrics count what everybody does.
 async fn show(principal: Principal, State(metrics): State<Metrics>) -> Result<Response, Problem> {
     if principal.own_sessions {
         return Err(Problem::forbidden("this token is for its own sessions only"));

@@ -73,7 +73,7 @@ impl Runs {
     }
 }
 
-/// The reasoning efforts of an agent or a model, as detection tells them.
+/// The reasoning efforts of an agent or a model, as detection found them.
 pub(super) fn efforts_of(found: &Value) -> Vec<String> {
     let efforts = found["efforts"].as_array().into_iter().flatten();
     efforts.filter_map(|effort| effort.as_str().map(str::to_owned)).collect()
@@ -119,7 +119,7 @@ fn info(found: &wire::Json) -> Option<Value> {
     Some(info)
 }
 
-/// What it can do in the way it would be run; nothing is known of one that cannot be.
+/// Its capabilities in the form in which it would be run; nothing is known of one that cannot be.
 fn capabilities(run: &Value) -> Value {
     if !run.is_object() {
         return Value::Null;
@@ -140,7 +140,7 @@ fn capabilities(run: &Value) -> Value {
     })
 }
 
-/// The first stands for leaving the choice to the CLI.
+/// The models to choose from; the first leaves the choice to the CLI.
 fn models(found: &Value) -> Vec<Value> {
     let label = match found["defaultModel"].as_str() {
         Some(model) => format!("Default ({model})"),
@@ -169,7 +169,8 @@ fn options(efforts: &[String], default: &str) -> Value {
     Value::Array(options)
 }
 
-/// What the agent itself speaks. Its events come in one vocabulary whatever it is.
+/// Open Design's name of the format that the agent itself speaks. Our events come in one vocabulary
+/// whatever it is.
 fn stream_format(dialect: Option<&str>) -> &str {
     match dialect {
         None | Some("acp") => "acp-json-rpc",

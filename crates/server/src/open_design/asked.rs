@@ -1,4 +1,4 @@
-//! Requests that come twice, or at the same time.
+//! Requests that are repeated, or sent at the same time.
 //!
 //! In: the names that clients give to their requests, and conversations. Out: whether a name
 //! was used for something else, and a place in the conversation's queue. What a request has
@@ -16,8 +16,8 @@ use crate::request_names::{Name, RequestNames};
 /// Clients send a request again within seconds, not after so many others.
 const MAX_REMEMBERED: usize = 4096;
 
-/// What the names of requests stand for. A conversation's own last requests are in its
-/// session's record; this one knows of a name that is used in two conversations.
+/// The digests of requests by their ids. A conversation's own last requests are in its session's
+/// record; this one knows of a name that is used in two conversations.
 #[derive(Debug, Default)]
 pub(super) struct Asked(Mutex<RequestNames<String, MAX_REMEMBERED>>);
 
@@ -75,7 +75,7 @@ pub(super) fn other_request() -> Problem {
 #[derive(Debug, Default)]
 pub(super) struct Queues(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
-/// One's turn in a conversation.
+/// The lock of a conversation.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     queues: &'a Queues,

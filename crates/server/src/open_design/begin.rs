@@ -145,8 +145,8 @@ impl Runs {
         Ok(Work { project: name, path, agent, permissions, wishes, resources, enclosed, note })
     }
 
-    /// Makes the session or sets it as wished, and says what its agent is told; with the place
-    /// that this takes until it is in the log.
+    /// Makes the session or sets its options, and returns the blocks of the prompt; with the permit
+    /// for their memory, held until the prompt is in the log.
     async fn open(
         &self,
         principal: &Principal,
@@ -189,12 +189,12 @@ impl Runs {
         if enclosed.has_pictures() || (is_unsure && record.is_none()) {
             match self.link(session).await? {
                 Ok(takes) => takes_images = takes,
-                // It does not offer what is wished: no run, and no session either.
+                // It does not offer the requested option: no run, and no session either.
                 Err(fault) if fault.category == Category::BadInput && record.is_none() => {
                     self.daemon.desk.delete(session).await?;
                     return Err(fault.into());
                 }
-                // The run will tell.
+                // The run will report the fault.
                 Err(_) => {}
             }
         }
@@ -221,13 +221,13 @@ impl Runs {
     }
 }
 
-/// What a run needs, checked.
+/// The checked parts of a request for a run.
 struct Work {
     /// The project's name, and where it is.
     project: String,
     path: PathBuf,
     agent: String,
-    /// Of a session that begins.
+    /// The permission mode of a new session.
     permissions: Option<Mode>,
     wishes: Checked,
     resources: Resources,

@@ -1,4 +1,4 @@
-//! What a client asks for when it wants a run.
+//! The body of a request for a run.
 //!
 //! The front end sends more members than are understood here, and other ones with every
 //! version; those are passed over. What is understood is checked.
@@ -11,12 +11,12 @@ use sessions::permission::Mode;
 
 /// Room for a transcript with a design system in it. The listener may take less.
 const MAX_BODY_BYTES: usize = 32 << 20;
-/// No model reads more than this.
+/// Limit of a prompt: no model reads more than this.
 const MAX_PROMPT_BYTES: usize = 8 << 20;
 const MAX_ID_BYTES: usize = 200;
 const MAX_FILES: usize = 64;
 
-/// A run, as it is asked for. It serialises to what tells two requests apart.
+/// A run, as it is asked for. Its serialised form tells two requests apart.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NewRun {
@@ -30,7 +30,7 @@ pub(super) struct NewRun {
     pub(super) conversation_id: Option<String>,
     pub(super) attachments: Option<Vec<FileName>>,
     pub(super) images: Option<Vec<FileName>>,
-    /// The same by another name.
+    /// The same as `images`, by another name.
     pub(super) image_paths: Option<Vec<FileName>>,
     pub(super) skill_id: Option<String>,
     pub(super) skill_ids: Option<Vec<String>>,
@@ -45,7 +45,7 @@ pub(super) struct NewRun {
     pub(super) user_message_id: Option<String>,
     #[serde(skip_serializing)]
     pub(super) assistant_message_id: Option<String>,
-    /// With `/api/chat`: the run is the connection's.
+    /// With `/api/chat`: the run is cancelled when the connection is closed.
     #[serde(skip_serializing)]
     pub(super) cancel_on_disconnect: Option<bool>,
 }
@@ -67,7 +67,7 @@ impl FileName {
 }
 
 impl NewRun {
-    /// The same without what says nothing, once it is known to make sense.
+    /// Checks the request, and drops empty members.
     pub(super) fn checked(mut self) -> Result<Self, Problem> {
         for (name, value) in [
             ("agentId", &mut self.agent_id),

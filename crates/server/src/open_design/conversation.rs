@@ -1,9 +1,9 @@
-//! Which session a conversation is, and which session a run belongs to.
+//! The sessions of conversations and of runs, found by their ids.
 //!
-//! In: ids. Out: ids. A conversation's session has an id that is derived from the
-//! conversation's, and a run's id begins like its session's. So neither needs a table, and
-//! both hold after a restart. What else is to be known of them is in `_meta` of ACP's own requests:
-//! of the `session/new`, from where the session's record has it, and of the prompt in the log.
+//! In: ids. Out: ids. A conversation's session has an id that is derived from the conversation's,
+//! and a run's id begins like its session's. So neither needs a table, and both hold after a
+//! restart. The rest of what is noted of them is in `_meta` of ACP's own requests: of the
+//! `session/new`, from where the session's record has it, and of the prompt in the log.
 //!
 //! A conversation in which several agents are used is several sessions: the first one, and
 //! one for each further agent.
@@ -34,7 +34,7 @@ const PREFIX: usize = 12;
 
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
-    /// As its client knows it.
+    /// The id by which its client knows it.
     pub(super) id: String,
     /// The session it began with, if it has begun.
     pub(super) main: SessionId,
@@ -59,7 +59,7 @@ impl Runs {
             };
             return Ok(Conversation { id: main.to_string(), main, owner });
         };
-        // One that was given its id here.
+        // A conversation whose id was made here.
         if let Ok(main) = SessionId::parse(id)
             && let Ok(record) = self.daemon.visible(id, principal).await
             && ConversationNote::read(&record).is_some_and(|note| note.conversation_id == *id)
@@ -70,7 +70,7 @@ impl Runs {
         Ok(Conversation { id: id.clone(), main, owner })
     }
 
-    /// The session in which `agent` talks in this conversation, and what is known of it.
+    /// The session in which `agent` talks in this conversation, and its record, if it exists.
     pub(super) async fn session_of(
         &self,
         conversation: &Conversation,
@@ -87,7 +87,7 @@ impl Runs {
         }
     }
 
-    /// What runs in the conversation, if anything does.
+    /// The turn that runs in the conversation, if any.
     pub(super) async fn busy(
         &self,
         conversation: &Conversation,
@@ -112,7 +112,8 @@ impl Conversation {
     }
 }
 
-/// Those who see everything share their conversations; others have their own.
+/// The namespace of conversations: principals that see everything share theirs; others have their
+/// own.
 fn owner(principal: &Principal) -> String {
     match principal.own_sessions {
         true => principal.namespace(),
@@ -143,7 +144,7 @@ pub(super) fn session_prefix(run: &TurnId) -> &str {
 #[derive(Debug, Default)]
 pub(super) struct Sides(Mutex<HashMap<SessionId, Vec<SessionId>>>);
 
-/// More cannot run at a time, by far.
+/// Limit of the table: more cannot run at a time, by far.
 const MAX_SIDES: usize = 4096;
 
 impl Sides {
@@ -168,7 +169,7 @@ impl Sides {
     }
 }
 
-/// Which conversation a session is.
+/// The note in a session's record that says which conversation it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConversationNote {
@@ -177,7 +178,7 @@ pub(super) struct ConversationNote {
     pub(super) project_id: Option<String>,
 }
 
-/// What a run was asked for with, beside the words.
+/// The note in a prompt that says what the run was requested with, beside the text.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -192,7 +193,7 @@ pub(super) struct RunNote {
     pub(super) session_mode: Option<String>,
     /// What the agent may do, as far as it is the session's own.
     pub(super) permissions: Option<Mode>,
-    /// What was asked for and cannot be had.
+    /// Warnings about requested things that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }
@@ -224,7 +225,7 @@ impl ConversationNote {
 }
 
 impl RunNote {
-    /// Of a prompt that is a run; others have none.
+    /// The note of a prompt that is a run; others have none.
     pub(super) fn read(received: &PromptReceived<'_>) -> Option<Self> {
         Some(received.meta?.read::<Meta>().ok()?.switchyard.run)
     }

@@ -1,7 +1,7 @@
 //! Files that go with a run: of its project, or uploaded to its session.
 //!
-//! In: paths from clients. Out: files that exist, opened through a handle that the kernel
-//! does not let out of the project. All that cannot be used are named at once.
+//! In: paths from clients. Out: files that exist, opened through a handle that the kernel does not
+//! let out of the project. One error names all files that cannot be used.
 
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::problem::{Problem, shown};
 const MAX_PATH_BYTES: usize = 4096;
 /// No model takes a larger image.
 const MAX_IMAGE_BYTES: u64 = 8 << 20;
-/// All images of a run, as they weigh in its prompt.
+/// Limit of all images of a run together, in bytes.
 const MAX_IMAGES_BYTES: u64 = 16 << 20;
 
 /// Bytes of a file that are in memory at once while it is copied.
@@ -49,7 +49,7 @@ pub(super) struct Picture {
     size: u64,
 }
 
-/// What goes with a run.
+/// The files that go with a run.
 #[derive(Debug, Default)]
 pub(super) struct Enclosed {
     attached: Vec<Attached>,
@@ -86,7 +86,7 @@ impl From<io::Error> for FileError {
 }
 
 impl Runs {
-    /// Checks what a run comes with. Nothing stays open: the run may wait long for its agent.
+    /// Checks the files of a run. Nothing stays open: the run may wait long for its agent.
     pub(super) async fn enclosed(
         &self,
         principal: &Principal,
@@ -104,7 +104,8 @@ impl Runs {
         self.at_places(principal, project, session, checking).await
     }
 
-    /// Makes images that came before their run the session's own: its agent may read them there.
+    /// Copies images that were uploaded before the run into the session's attachments: its agent
+    /// may read them there.
     pub(super) async fn take_over(
         &self,
         enclosed: &mut Enclosed,
@@ -148,8 +149,8 @@ impl Runs {
         Ok(())
     }
 
-    /// What a run comes with, as it is told to an agent that takes images. They are in memory
-    /// from here on, so there is a place to be had for them first.
+    /// The files of a run as content blocks, for an agent that takes images. These are in memory
+    /// from here on, so the caller needs a permit for them first.
     pub(super) async fn with_images(
         &self,
         enclosed: Enclosed,
@@ -178,7 +179,7 @@ impl Runs {
         blocking(working).await?
     }
 
-    /// Where the images of a principal are that came before their run, if there are any.
+    /// The directory of a principal's images that were uploaded before their run, if there is one.
     async fn uploads(&self, principal: &Principal) -> Result<Option<Place>, Problem> {
         let (projects, principal) = (self.projects.clone(), principal.clone());
         blocking(move || projects.uploads(&principal).map(Place::from)).await
@@ -225,7 +226,7 @@ struct Place {
     path: PathBuf,
 }
 
-/// Where files that were uploaded to the session are, if any were.
+/// The directory of the files that were uploaded to the session, if any were.
 fn uploaded(root: &Path, session: SessionId) -> Option<Place> {
     let path = root.join(session.as_str()).join("attachments");
     let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
@@ -262,7 +263,7 @@ impl Place {
     }
 }
 
-/// The first place that has it.
+/// Opens a file in the first directory that has it.
 fn find(places: &[Place], name: &str) -> Result<(std::fs::File, PathBuf), FileError> {
     let mut failed = FileError::Missing;
     for (n, place) in places.iter().enumerate() {

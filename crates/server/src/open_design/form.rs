@@ -3,7 +3,7 @@
 //! In: a body. Out: its parts one after the other, and of each its content in pieces.
 //!
 //! Always true: no more of it is in memory than one piece of the body, the longest head of a part
-//! and a delimiter. What is no form ends with an error, wherever it was cut.
+//! and a delimiter. A body that is no such form ends with an error, wherever it was cut.
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::{HeaderMap, header};
@@ -12,9 +12,9 @@ use memchr::memmem;
 
 use crate::problem::Problem;
 
-/// Names of a field and of a file, and a type.
+/// Limit of a part's head: the names of a field and of a file, and a type.
 const MAX_HEAD_BYTES: usize = 8 << 10;
-/// By RFC 2046.
+/// Limit of a boundary by RFC 2046.
 const MAX_BOUNDARY_BYTES: usize = 70;
 
 #[derive(Debug, thiserror::Error)]
@@ -38,14 +38,14 @@ impl From<FormError> for Problem {
 #[derive(Debug)]
 pub(super) struct Form {
     body: BodyDataStream,
-    /// What has come and was not given away.
+    /// Bytes that have arrived and were not returned yet.
     buffer: Vec<u8>,
     /// `\r\n--` and the boundary.
     delimiter: Vec<u8>,
     is_in_part: bool,
 }
 
-/// What a part says of itself.
+/// The head of a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) name: String,

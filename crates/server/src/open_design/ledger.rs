@@ -1,4 +1,4 @@
-//! The runs of sessions, as their logs tell.
+//! The runs of sessions, read from their logs.
 //!
 //! In: a session's log. Out: its runs and how they stand. A ledger is kept up to date by
 //! reading what is new, so that asking again and again costs little. All of it can be
@@ -22,12 +22,11 @@ use crate::problem::kinds::run_code;
 const MAX_LEDGERS: usize = 256;
 /// Runs of a session that are listed; older ones are found by their id.
 pub(super) const MAX_RUNS: usize = 200;
-/// A ledger is kept in memory; the log has all of it.
+/// Limit of an error's text in memory; the log has all of it.
 const MAX_ERROR_CHARS: usize = 2000;
 /// Events read at once.
 const PAGE: usize = 512;
-/// Pages of logs in memory at a time: whoever asks for runs that are not there has all of a log
-/// read.
+/// Pages of logs in memory at a time: a request for a run that is not there reads all of a log.
 static READERS: Semaphore = Semaphore::const_new(4);
 
 /// A run as it stands, in Open Design's fields.
@@ -77,7 +76,7 @@ struct Ledger {
     heard: Seq,
     /// The oldest first.
     runs: VecDeque<Run>,
-    /// Only this one is wanted.
+    /// Only this run is kept.
     only: Option<TurnId>,
     is_cut: bool,
     has_worker: bool,
@@ -202,7 +201,7 @@ impl Run {
     }
 }
 
-/// Of a run whose prompt waited when the daemon ended.
+/// The fault of a run whose prompt waited when the daemon ended.
 pub(super) fn never_began() -> Fault {
     Fault::new(Category::Interrupted, "Switchyard ended before this run began")
         .remedy("send the prompt again")
@@ -261,7 +260,7 @@ impl Ledgers {
         log: &dyn EventLog,
         record: &SessionRecord,
     ) -> Result<(), StoreError> {
-        // Deleted and made again, or events were lost.
+        // The session was deleted and made again, or events were lost.
         if ledger.epoch != record.epoch {
             *ledger = Ledger::new(record, None);
         }

@@ -44,7 +44,7 @@ const STATUSES: [RunStatus; 5] = {
     [Queued, Running, Succeeded, Failed, Canceled]
 };
 
-/// In which states runs are wanted; in any if none is named.
+/// The states in which runs are listed; all if none is named.
 fn wanted_statuses(named: Option<&str>) -> Result<Vec<RunStatus>, Problem> {
     let statuses = STATUSES.into_iter();
     Ok(match named.filter(|named| !named.is_empty()) {

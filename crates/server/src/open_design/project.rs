@@ -1,4 +1,4 @@
-//! Directories of projects: one below the other's root, and nothing outside.
+//! Directories of projects: each below one root, and nothing outside of it.
 //!
 //! In: ids from clients. Out: directory handles, made on demand. An id is one plain name; a
 //! link that somebody planted under it is refused. Whoever sees only its own sessions has
@@ -20,7 +20,8 @@ const MAX_ID_CHARS: usize = 64;
 /// Beside the projects: files that came before the run they are for. No project has this name.
 pub(super) const UPLOADS: &str = ".uploads";
 
-/// Uploads of one principal, or of all who share theirs. The oldest makes room for the newest.
+/// Limit of the uploads of one principal, or of all who share theirs. The oldest makes room for the
+/// newest.
 const MAX_UPLOADS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ pub(super) struct Projects {
 #[derive(Debug)]
 pub(super) struct Project {
     pub(super) dir: Dir,
-    /// Where agents work.
+    /// The path where agents work.
     pub(super) path: PathBuf,
 }
 
@@ -153,7 +154,7 @@ fn check(name: &str) -> Result<(), ProjectError> {
     if is_plain_name(name) { Ok(()) } else { Err(ProjectError::BadId(name.to_owned())) }
 }
 
-/// One name that means nothing but itself, to anybody.
+/// Whether a name is one plain path segment, without any special meaning.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     (1..=MAX_ID_CHARS).contains(&name.len())

@@ -1,8 +1,8 @@
 //! Skills and design systems that a run names.
 //!
-//! In: names. Out: what their files say, as a part of the run's instructions, and directories
-//! that the agent may read. `skills/NAME/SKILL.md` and `design-systems/NAME/DESIGN.md` are read
-//! through a directory handle that cannot be left.
+//! In: names. Out: their texts, as a part of the run's instructions, and directories that the agent
+//! may read. `skills/NAME/SKILL.md` and `design-systems/NAME/DESIGN.md` are read through a
+//! directory handle that cannot be left.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ use crate::handles::{open_dir, reading};
 use crate::principal::Principal;
 use crate::problem::{Problem, shown};
 
-/// What goes into a prompt of one of them. Longer ones are cut, and the agent told so.
+/// Limit of the text of one of them in a prompt. Longer ones are cut, and the agent told so.
 const MAX_TEXT_BYTES: u64 = 128 << 10;
 const MAX_SKILLS: usize = 16;
 
-/// What a run gets beside its own words.
+/// The instructions and directories that a run gets beside its prompt.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
     pub(super) instructions: Option<String>,
     /// Further directories of the session.
     pub(super) directories: Vec<PathBuf>,
-    /// What was asked for and cannot be had.
+    /// Warnings about requested things that have no effect.
     pub(super) warnings: Vec<String>,
 }
 
-/// One kind of them.
+/// One kind of resource: skills or design systems.
 struct Kind {
     member: &'static str,
     file: &'static str,
@@ -64,8 +64,9 @@ impl Runs {
             setting: "skills",
             root: root(settings.skills),
         };
-        // What is written there is told to others. Whoever sees only its own could do so, and so
-        // could an agent that may edit in its directories without a question.
+        // What is written there reaches the prompts of others. So the directories are not given to
+        // principals that see only their own sessions, nor to agents that may edit in their
+        // directories without a question.
         let is_shared = !principal.own_sessions && mode != Some(Mode::AcceptEdits);
         let mut resources = Resources::default();
         let named = new.skills();
@@ -97,7 +98,7 @@ impl Runs {
 }
 
 impl Kind {
-    /// What one says, and where the rest of it is; `None` where there are none at all.
+    /// The text of one, and the path of its other files; `None` where no directory is configured.
     async fn read(&self, name: &str, is_shared: bool) -> Result<Option<String>, Problem> {
         let Some(root) = self.root.clone() else { return Ok(None) };
         let missing = || {

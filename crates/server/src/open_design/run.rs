@@ -23,7 +23,7 @@ use crate::input::{At, Params};
 use crate::principal::{Principal, Role};
 use crate::problem::{Problem, kinds, shown};
 
-/// Beyond the whole ladder from asking an agent to stop to killing it.
+/// Time limit of a cancel: longer than the whole ladder from asking an agent to stop to killing it.
 const CANCEL_WITHIN: Duration = Duration::from_secs(60);
 
 pub(super) async fn create(

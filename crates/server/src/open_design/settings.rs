@@ -1,8 +1,8 @@
-//! What runs get whose client does not say it.
+//! Settings of runs under `/api`, for what their clients do not name.
 //!
 //! The front end of Open Design has no way to answer a question, and its requests do not name a
 //! mode: its own daemon starts every agent with leave to do anything. So that is what a run gets
-//! here, unless whoever runs this daemon chose another mode; and it is told in the run.
+//! here, unless whoever runs this daemon chose another mode; and the run's events say so.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use sessions::permission::Mode;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What agents may do.
+    /// The permission mode of agents.
     pub permissions: Mode,
     /// How long an agent may say nothing before its run is stopped.
     pub inactivity: Option<Duration>,
@@ -34,7 +34,7 @@ impl Default for Settings {
     }
 }
 
-/// What a run is told about its mode.
+/// The text in a run's events about its permission mode.
 pub(super) fn told(mode: Mode) -> &'static str {
     match mode {
         Mode::Auto => "auto: edits and commands are allowed without a question",

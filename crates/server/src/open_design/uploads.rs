@@ -1,4 +1,4 @@
-//! Files that come before a run: into its project, or beside all projects.
+//! Files that are uploaded before a run: into its project, or beside all projects.
 //!
 //! In: forms (`multipart/form-data`) as the front end sends them. Out: files, and where they
 //! are. `POST /api/projects/{id}/upload` puts them into the project, where a run names them as
@@ -39,7 +39,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_DIR_BYTES: usize = 1 << 10;
 /// Names that are tried for a file: `a.png`, `a-2.png`, …
 const MAX_TWINS: usize = 1000;
-/// An image that no run took over is of no use to anybody any more.
+/// Age at which an image that no run took over is removed.
 pub(super) const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `files` of a form, into a project.
@@ -70,7 +70,7 @@ pub(super) async fn upload_images(
     let form = Form::of(&headers, body)?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let root = runs.projects.root().to_owned();
-    // Its failure is told in the log, and is nothing to whoever uploads.
+    // A failure is logged, and does not concern this client.
     let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
     let project = Arc::new(runs.projects.new_upload(&principal).await?);
     let mut place = UploadPlace { path: project.path.clone(), is_kept: false };
@@ -108,7 +108,7 @@ struct Received {
     mime_type: &'static str,
 }
 
-/// What a form is expected to bring.
+/// The files that a form is expected to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Files,
@@ -141,8 +141,8 @@ impl Received {
     }
 }
 
-/// Puts the files of a form into a project's directory, or the directory below that the form names first. All of
-/// them arrive, or none.
+/// Puts the files of a form into a project's directory, or the one below it that the form names
+/// first. All of them arrive, or none.
 async fn receive(
     mut form: Form,
     project: &Arc<Project>,
@@ -167,7 +167,7 @@ async fn receive(
             }
             whole.push(file);
         }
-        // The front end has more of them with every version.
+        // Other fields are skipped: the front end has more of them with every version.
     }
     match whole.is_empty() {
         true => Err(Problem::bad_request(format!("the form has no `{files}`"))),
@@ -198,7 +198,8 @@ async fn one(
     let given = attachments::shown_name(given);
     let given = given.map_err(|error| Problem::bad_request(error.to_string()))?;
     let (name, below) = (attachments::name_on_disk(&given), below.to_owned());
-    // Programs run what such files name: nobody brings them who may not name a command.
+    // Other programs run commands that such files name, so clients without the right to name
+    // commands cannot upload them.
     let root = project.path.clone();
     let path = root.join(&below).join(&name);
     if blocking(move || Ok(roots::is_protected(&root, &path))).await? {
@@ -222,7 +223,7 @@ struct Arriving {
     path: PathBuf,
     file: std::fs::File,
     size: u64,
-    /// What tells its type.
+    /// The first bytes, by which its type is detected.
     start: Vec<u8>,
     is_kept: bool,
 }
@@ -268,7 +269,7 @@ impl Arriving {
         attachments::mime_type(&self.start, &self.given)
     }
 
-    /// All of it is there, and stays if the rest of its form comes, too.
+    /// Keeps the file: all files of the form have arrived.
     fn keep(mut self) -> Received {
         self.is_kept = true;
         let (mime_type, size) = (self.mime_type(), self.size);
@@ -280,7 +281,7 @@ impl Arriving {
 impl Drop for Arriving {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What cannot be removed now is the project's.
+            // A file that cannot be removed now stays in the project.
             let _ = self.dir.remove_file(&self.name);
         }
     }
@@ -309,14 +310,14 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-/// Removes what nobody took over in time. What cannot be removed is told in the log.
+/// Removes images that no run took over in time; failures are logged.
 pub(super) fn sweep(root: &Path) {
     if let Err(error) = remove_old(root) {
         tracing::warn!(%error, "cannot remove old uploads");
     }
 }
 
-/// Links are not followed.
+/// Removes the uploads that are too old; links are not followed.
 fn remove_old(root: &Path) -> io::Result<()> {
     let root = Dir::open_ambient_dir(root, ambient_authority())?;
     let Ok(uploads) = open_dir(&root, UPLOADS) else { return Ok(()) };

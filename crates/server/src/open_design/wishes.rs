@@ -13,7 +13,7 @@ use crate::problem::{Problem, shown};
 
 const MAX_MODEL_CHARS: usize = 200;
 
-/// A run's wishes, and whether only the agent itself can tell what it offers.
+/// The options requested for a run, and whether only the agent itself can tell if it offers them.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) wishes: Wishes,
@@ -21,7 +21,7 @@ pub(super) struct Checked {
 }
 
 impl Runs {
-    /// Refuses what no agent, or not this one, can be set to.
+    /// Refuses a model or an effort that no agent, or not this one, can be set to.
     pub(super) async fn check_wishes(
         &self,
         agent: &str,
@@ -66,7 +66,7 @@ impl Runs {
         }
     }
 
-    /// What was found of one agent.
+    /// One agent as detection found it.
     async fn known_agent(&self, agent: &str) -> Option<Value> {
         let find = |agents: &[wire::Json]| {
             let read = |one: &wire::Json| one.read::<Value>().ok();
@@ -77,7 +77,7 @@ impl Runs {
         find(&Found::when(&mut found, is_there).await.agents)
     }
 
-    /// Sets a session that exists to what is wished, where it is not so already.
+    /// Sets the requested options of an existing session, where they are not set already.
     pub(super) async fn set(&self, record: &SessionRecord, wishes: &Wishes) -> Result<(), Problem> {
         let details = Details::read(record);
         for (choice, wanted) in wishes.all() {
@@ -135,7 +135,7 @@ fn is_noted(details: &Details, choice: Choice<'_>, wanted: &str) -> bool {
     }
 }
 
-/// What may become an argument of a command line without being listed anywhere.
+/// Whether a model's name may become a command line argument without being listed anywhere.
 fn is_plain_model(model: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:@-".contains(c);
     (1..=MAX_MODEL_CHARS).contains(&model.len())

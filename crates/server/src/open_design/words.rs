@@ -1,4 +1,4 @@
-//! One run in the words of Open Design's stream.
+//! One run in the vocabulary of Open Design's stream.
 //!
 //! In: the session's log from its first event on. Out: what belongs to one turn: `start`
 //! when its prompt is received, `agent`, `stderr` and at most one `error` while it goes on,
@@ -87,7 +87,7 @@ impl RunWords {
                 self.stage = Stage::Running;
                 self.tell(heard, event, &mut out);
             }
-            // What concerns no turn concerns whoever waits for the agent.
+            // Events without a turn concern every run that waits for the agent.
             (Stage::Waiting, _) if event.turn.is_none() => self.tell(heard, event, &mut out),
             (Stage::Running, _) => {
                 self.tell(heard, event, &mut out);
@@ -100,7 +100,7 @@ impl RunWords {
         out
     }
 
-    /// The end of a run of which the log has none.
+    /// Frames for the end of a run of which the log has none.
     pub(crate) fn conclude(&mut self) -> Vec<Frame> {
         let mut out = Vec::new();
         if self.stage != Stage::Over {
@@ -111,7 +111,7 @@ impl RunWords {
         out
     }
 
-    /// Keeps what later frames say.
+    /// Notes what later frames need.
     fn note(&mut self, own: Option<&Own<'_>>) {
         match own {
             Some(Own::SessionCreated(created)) => self.session = created.clone(),
@@ -199,7 +199,7 @@ impl RunWords {
         self.tell_question(event, out);
     }
 
-    /// The model that the agent uses, in every run once.
+    /// Writes the model that the agent uses, once in every run.
     fn tell_model(&mut self, model: Option<String>, out: &mut Vec<Frame>) {
         if model.is_some() && model != self.model_told {
             let label = "model".to_owned();

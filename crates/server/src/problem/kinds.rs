@@ -3,7 +3,7 @@
 
 use wire::Category;
 
-/// What all problems of one kind have alike.
+/// The constant parts of all problems of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProblemKind {
     pub(super) status: u16,
@@ -80,7 +80,7 @@ kinds! {
     TOO_MANY_CONNECTIONS: 503 "too-many-connections" "too many connections";
     DISK_FULL: 507 "disk-full" "the disk is full";
 
-    // Of an agent that was asked for something.
+    // Faults of an agent that was asked for something.
     AGENT_NOT_FOUND: 400 "agent-not-found" "there is no such agent" "AGENT_UNAVAILABLE";
     AUTH: 502 "auth" "the agent could not do it" "AGENT_AUTH_REQUIRED";
     RATE_LIMIT: 502 "rate-limit" "the agent could not do it" "RATE_LIMITED";
@@ -117,7 +117,7 @@ impl From<Category> for ProblemKind {
     }
 }
 
-/// The code of what went wrong in a run. An agent that could not be started at all is unavailable;
+/// Open Design's code of a run's fault. An agent that could not be started at all is unavailable;
 /// one that ran has failed.
 pub(crate) fn run_code(category: Category, had_worker: bool) -> &'static str {
     match category {
@@ -130,7 +130,7 @@ pub(crate) fn run_code(category: Category, had_worker: bool) -> &'static str {
     }
 }
 
-/// The code where an agent that was to be set to something could not be had.
+/// Open Design's code where an agent could not be started to set an option.
 pub(crate) fn unlinked_code(category: Category) -> &'static str {
     match category {
         Category::BadInput => BAD_INPUT.open_design,

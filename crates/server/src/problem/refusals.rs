@@ -1,4 +1,4 @@
-//! What the sessions of the daemon could not do, as a problem.
+//! Errors of sessions, agents and the store, as problems.
 
 use std::num::NonZeroU32;
 
@@ -26,7 +26,7 @@ impl From<DeskError> for Problem {
             DeskError::Open(OpenError::Store(error)) => return error.into(),
             DeskError::Open(OpenError::NotGranted(error)) => return error.into(),
             DeskError::Session(error) => return error.into(),
-            // There is no such agent, or it cannot be had as it is asked for.
+            // There is no such agent, or it cannot be started as it is requested.
             DeskError::Agent(_) => {
                 let open_design = kinds::AGENT_NOT_FOUND.open_design;
                 return Self { open_design, ..fault.into() };
@@ -79,7 +79,7 @@ impl From<SessionError> for Problem {
     }
 }
 
-/// A wish that the agent did not grant.
+/// An option that the agent did not set.
 impl From<ChooseError> for Problem {
     fn from(error: ChooseError) -> Self {
         match error {
@@ -93,7 +93,7 @@ impl From<ChooseError> for Problem {
     }
 }
 
-/// What went wrong with an agent, or is asked of one that cannot be had.
+/// A fault of an agent, or a request that no agent can fulfil.
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         Self::of_kind(fault.category.into(), fault)

@@ -1,4 +1,4 @@
-//! What looks like a secret: a known beginning with enough behind it.
+//! Texts that look like secrets: a known beginning with enough behind it.
 //!
 //! One pass finds every beginning; each is then checked by hand, so that `task-runner` is
 //! no key and "a token is needed" stays readable. In doubt the text is hidden.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::record::Record;
 use super::{MAX_TOKENS, TokensError};
 
-/// The whole table with the longest names is a quarter of this.
+/// Limit of a file: the whole table with the longest names is a quarter of this.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 /// Changes take milliseconds; who waits longer than this waits for something that hangs.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -30,7 +30,7 @@ pub(super) struct Files {
     table: PathBuf,
 }
 
-/// By what a change of the two files is noticed.
+/// The metadata by which a change of the two files is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamps {
     admin: Option<Stamp>,
@@ -151,7 +151,7 @@ impl Files {
         self.replace(&self.table, &bytes)
     }
 
-    /// Either the old file or the new one is there, whenever the power goes.
+    /// Replaces a file atomically: either the old or the new one is there, whenever the power goes.
     fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), TokensError> {
         let failed = |source| TokensError::Io { what: "write", path: path.to_owned(), source };
         let unfinished = path.with_extension("new");

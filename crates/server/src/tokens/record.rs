@@ -1,8 +1,8 @@
-//! One token as it is kept, as it is shown, and what a browser has of a login.
+//! One token as it is kept, as it is shown, and the secrets that a browser has of a login.
 //!
-//! The latter is made from one secret, for each name of the page anew. So all tabs of a browser have
-//! the same, however many names the page had since somebody logged in, and what they have at one
-//! name tells nothing about another.
+//! The latter are made from one secret, for each name of the page anew. So all tabs of a browser
+//! have the same ones, however many names the page had since somebody logged in, and what they have
+//! at one name tells nothing about another.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -32,20 +32,21 @@ pub(super) struct Record {
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
     pub(super) own_sessions: bool,
-    /// Of a login; the digest is then that of what it is made of, and no token.
+    /// Of a login; the digest is then that of its root secret, and no token.
     pub(super) browser: Option<LoginSeed>,
 }
 
-/// What a login is made of.
+/// The root secret of a login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LoginSeed {
-    /// What a browser gets is made from this, for each name of the page anew.
+    /// The secrets of the browser are made from this, for each name of the page anew.
     pub(super) root: String,
-    /// Good at names that the page has for a while, and nowhere else; or the other way around.
+    /// Whether the login is good only at the page's own temporary names; if not, it is good
+    /// everywhere else.
     pub(super) is_at_page_name: bool,
 }
 
-/// What may be known of a token.
+/// A token without its secret.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -65,7 +66,7 @@ pub struct TokenInfo {
 }
 
 impl Record {
-    /// Made now, for ever, and good for all sessions.
+    /// A record made now, without expiry, and good for all sessions.
     pub(super) fn new(name: String, secret: &str, role: Role) -> Self {
         Self {
             name,
@@ -91,8 +92,8 @@ impl Record {
         self.name.starts_with(BROWSER)
     }
 
-    /// Whether a connection opened under this record may stay open under the other. A later
-    /// end of life is no reason to cut anybody off; less power is.
+    /// Whether a connection opened under this record may stay open under the other. A later expiry
+    /// is no reason to cut it; fewer rights are.
     pub(super) fn lets_in_alike(&self, other: &Self) -> bool {
         self.digest == other.digest
             && self.name == other.name
@@ -143,7 +144,7 @@ mod hex {
     }
 }
 
-/// What a browser gets when it logs in.
+/// The secrets that a browser gets when it logs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserLogin {
     /// As the token is listed.
@@ -157,7 +158,7 @@ pub struct BrowserLogin {
 }
 
 impl LoginSeed {
-    /// What it is where the page is called `place`; none where it is good for nothing.
+    /// The secrets where the page is called `place`; none where the login is not good.
     pub(super) fn at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
         (self.is_at_page_name == place.is_some()).then(|| BrowserLogin {
             name: name.to_owned(),
@@ -167,7 +168,7 @@ impl LoginSeed {
         })
     }
 
-    /// Whether it is its cookie, in a time that says nothing about it.
+    /// Whether this is the login's cookie, compared in constant time.
     pub(super) fn has_cookie(&self, presented: &str, place: Option<&PageName>) -> bool {
         let is_it = self.part("cookie", place).as_bytes().ct_eq(presented.as_bytes());
         bool::from(is_it) && self.is_at_page_name == place.is_some()

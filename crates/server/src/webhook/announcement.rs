@@ -1,4 +1,4 @@
-//! What an announcement says, read at the moment it is sent.
+//! The content of announcements, read at the moment they are sent.
 //!
 //! In: what it is about. Out: its body, or nothing if it no longer is so. The id depends on
 //! what it is about alone, so that a receiver that gets it twice can tell.
@@ -16,7 +16,7 @@ use wire::{CallId, Event, Id36, Json, Millis, Own, Seq, SessionId, TurnId};
 
 use super::Topic;
 
-/// What is to be announced.
+/// The subject of an announcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Subject {
     Question { session: SessionId, request_id: CallId },

@@ -15,7 +15,7 @@ use sha2::Sha256;
 use super::announcement::Announcement;
 use super::settings::{Secret, Webhook, WebhookError, is_loopback};
 
-/// Enough of an answer to use its connection again; nothing in it matters.
+/// Bytes that are read of an answer: enough to use its connection again; nothing in it matters.
 const MAX_ANSWER_BYTES: usize = 16 << 10;
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
@@ -59,14 +59,14 @@ impl Sender {
             .connect_timeout(webhook.pace.connect)
             .timeout(webhook.pace.whole);
         if is_loopback(&webhook.url) {
-            // No name server and no proxy has a say in what this machine is.
+            // `localhost` is this machine, whatever name servers and proxies say.
             let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
             let here = here.map(|address| SocketAddr::new(address, 0));
             builder = builder.no_proxy().resolve_to_addrs("localhost", &here);
         }
         builder = match webhook.url.scheme() {
             "https" => builder.https_only(true).tls_certs_merge(webhook.ca.clone()),
-            // A machine without certificates can still be told over http.
+            // http works also on a machine without certificates.
             _ => builder.tls_certs_only([]),
         };
         let client = builder.build().map_err(|error| WebhookError::Client(causes(&error)))?;
@@ -137,7 +137,7 @@ pub(super) fn signature(secret: &Secret, unix_seconds: u64, body: &str) -> Strin
     text
 }
 
-/// An error with what is behind it, on one line.
+/// An error with its causes, on one line.
 fn causes(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

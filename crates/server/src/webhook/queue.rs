@@ -1,4 +1,4 @@
-//! What waits to be announced, and when it is tried.
+//! The queue of announcements, and when each is tried.
 //!
 //! In: subjects, ends of tries, the time. Out: what to send next. No I/O and no clock.
 //!
@@ -15,7 +15,7 @@ use super::settings::Pace;
 
 pub(super) const MAX_QUEUED: usize = 1024;
 const MAX_AT_ONCE: usize = 4;
-/// The longest that a receiver can have us wait.
+/// Limit of the `Retry-After` of a receiver.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Job<S> {
     session: SessionId,
     subject: S,
     n_tries: u32,
-    /// `None` at once.
+    /// When it is tried; `None` at once.
     due: Option<Instant>,
     is_on_the_way: bool,
 }
@@ -80,7 +80,7 @@ impl<S: Clone> Queue<S> {
         }
         let mut earliest: Option<Instant> = None;
         for (number, job) in &mut self.jobs {
-            // Whoever is on the way comes back, and then it is looked again.
+            // When a try that is under way ends, the queue is looked at again.
             if job.is_on_the_way || busy.contains(&job.session) {
                 continue;
             }

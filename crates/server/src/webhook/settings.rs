@@ -40,7 +40,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// What is announced.
+/// An event that can be announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
@@ -94,7 +94,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How long is waited for what.
+/// Timeouts and retries of deliveries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) connect: Duration,
