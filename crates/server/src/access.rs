@@ -105,7 +105,7 @@ async fn add(
 /// Ends a token and every connection that it opened.
 #[utoipa::path(delete, path = "/v1/tokens/{name}", operation_id = "revokeToken", tag = "access",
     params(("name" = String, Path, description = "The token")),
-    responses((status = 204, description = "It opens nothing any more")))]
+    responses((status = 204, description = "The token is revoked")))]
 async fn revoke(
     State(access): State<Access>,
     principal: Principal,

@@ -254,7 +254,7 @@ impl Guard {
             }
             Verdict::Limited { retry_after, is_first } => {
                 if is_first {
-                    tracing::warn!(%peer, "too many failures; not told about for a while");
+                    tracing::warn!(%peer, "too many failures; further ones are not logged for a while");
                 }
                 too_many(retry_after)
             }
@@ -377,7 +377,7 @@ fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
 /// The refusal of a login without a pass; a page that has the login's secret can get one.
 fn unproved() -> Problem {
     Problem::of(kinds::LOGIN_UNPROVED)
-        .detail("a login's cookie is taken with a pass only, which its page gets for a proof")
+        .detail("a login's cookie is accepted only with a pass, which its page gets by a proof")
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
@@ -403,7 +403,7 @@ fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Prob
         true if MOVING.contains(&path) => Ok(()),
         true => Err(moved()),
         false if is_login || credentials::find(parts).is_cookies() => {
-            let why = "browsers log in at another name of the daemon, which is its alone";
+            let why = "browsers log in at the host name that is the daemon's alone";
             let remedy = format!("open http://{page}/; `switchyard token login` prints a link");
             Err(Problem::forbidden(why).remedy(remedy))
         }
@@ -418,7 +418,7 @@ pub(crate) fn is_upgrade(parts: &Parts) -> bool {
 
 fn too_many(retry_after: u32) -> Problem {
     Problem::of(kinds::TOO_MANY_FAILURES)
-        .detail("from this address; who comes with a valid token or login is let in all the same")
+        .detail("from this address; requests with a valid token or login are still served")
         .retry_after(retry_after)
 }
 

@@ -141,7 +141,7 @@ async fn serve(
     let (stream, arrival) = match connection.secure().await {
         Ok(secured) => secured,
         Err(error) => {
-            tracing::debug!(%peer, %error, "no TLS was agreed on");
+            tracing::debug!(%peer, %error, "the TLS handshake failed");
             return;
         }
     };

@@ -299,7 +299,7 @@ async fn come_over(
 
 /// Ends the login that the request came with.
 #[utoipa::path(post, path = "/v1/logout", operation_id = "logOut", tag = "access",
-    responses((status = 204, description = "The cookie is gone and opens nothing any more.")))]
+    responses((status = 204, description = "The login has ended and its cookie is removed.")))]
 async fn log_out(
     State(login): State<Login>,
     principal: Principal,

@@ -94,7 +94,7 @@ impl Announcer {
                 () = news.more(self.next_note) => {}
                 Some(done) = self.on_the_way.join_next() => match done {
                     Ok((number, attempt)) => self.settle(number, attempt),
-                    Err(error) => tracing::error!(%error, "an announcement ended badly"),
+                    Err(error) => tracing::error!(%error, "the task of an announcement failed"),
                 },
                 () = until(due) => {}
             }
@@ -131,7 +131,7 @@ impl Announcer {
         if self.is_behind && !was_behind {
             tracing::warn!(
                 to = self.webhook.shown(),
-                "too much waits to be announced; questions are announced when there is room"
+                "the queue of announcements is full; questions are announced when there is room"
             );
         }
     }
@@ -140,7 +140,7 @@ impl Announcer {
         let batch = self.yard.news.after(self.next_note);
         self.next_note = batch.next;
         if batch.n_missed > 0 {
-            tracing::warn!(n_missed = batch.n_missed, "more happened than could be announced");
+            tracing::warn!(n_missed = batch.n_missed, "some events are not announced");
         }
         for note in batch.notes {
             let session = note.session;
@@ -161,7 +161,7 @@ impl Announcer {
                 if !self.queue.push(session, subject) {
                     tracing::warn!(
                         %session, topic = topic.name(), to = self.webhook.shown(),
-                        "too much waits to be announced; this is not"
+                        "the queue of announcements is full; this one is dropped"
                     );
                 }
             }
@@ -195,7 +195,7 @@ impl Announcer {
             Attempt::Delivered | Attempt::Moot => self.queue.done(number),
             Attempt::Refused { why } => {
                 self.queue.done(number);
-                tracing::warn!(to = self.webhook.shown(), why, "an announcement is not wanted");
+                tracing::warn!(to = self.webhook.shown(), why, "the announcement is refused");
             }
             Attempt::Failed { why, retry_after } => {
                 let to = self.webhook.shown();
@@ -218,7 +218,7 @@ impl Announcer {
         let _ = tokio::time::timeout(LAST_WORDS, on_the_way).await;
         let n_left = self.queue.len();
         if n_left > 0 {
-            tracing::warn!(n_left, to = self.webhook.shown(), "left without announcing all");
+            tracing::warn!(n_left, to = self.webhook.shown(), "stopped before all was announced");
         }
     }
 }

@@ -2066,7 +2066,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It lives */
+            /** @description It runs */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2271,7 +2271,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description Something is not */
+            /** @description The log cannot be read, or the daemon is stopping */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2475,7 +2475,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The cookie is gone and opens nothing any more. */
+            /** @description The login has ended and its cookie is removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3287,7 +3287,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It opens nothing any more */
+            /** @description The token is revoked */
             204: {
                 headers: {
                     [name: string]: unknown;

@@ -72,7 +72,7 @@ pub(crate) async fn audit(
         }
         None => None,
     };
-    let bad_cursor = || Problem::bad_request("this cursor is none of ours");
+    let bad_cursor = || Problem::bad_request("`cursor` is not a `nextCursor`");
     let after = wanted.cursor.as_deref().map(|at| DecisionPlace::parse(at).ok_or_else(bad_cursor));
     let mut filter = DecisionFilter {
         since: wanted.since.map(Millis),

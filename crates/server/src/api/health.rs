@@ -52,7 +52,7 @@ const FEATURES: &[&str] = &[
 
 /// Whether the daemon runs; needs no token.
 #[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "daemon", security(()),
-    responses((status = 200, description = "It lives", body = String, content_type = "text/plain")))]
+    responses((status = 200, description = "It runs", body = String, content_type = "text/plain")))]
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
 }
@@ -93,7 +93,7 @@ pub(crate) struct StoreHealth {
 /// The health of the daemon and its log.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
     responses((status = 200, description = "All is well", body = Health),
-        (status = 503, description = "Something is not", body = Health)))]
+        (status = 503, description = "The log cannot be read, or the daemon is stopping", body = Health)))]
 pub(crate) async fn health(
     Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,

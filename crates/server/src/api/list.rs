@@ -120,7 +120,7 @@ fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, Problem> {
-    PageStart::parse(cursor).ok_or_else(|| Problem::bad_request("this cursor is none of ours"))
+    PageStart::parse(cursor).ok_or_else(|| Problem::bad_request("`cursor` is not a `nextCursor`"))
 }
 
 fn has_words(record: &SessionRecord, words: Option<&str>) -> bool {

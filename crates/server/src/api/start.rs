@@ -34,7 +34,7 @@ pub(crate) async fn start(
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     if start.auth.is_some() && principal.is_worker {
-        return Err(Problem::forbidden("an agent logs nobody in"));
+        return Err(Problem::forbidden("an agent cannot log a user in"));
     }
     daemon.desk.start(record.id, start.auth.as_deref()).await?;
     let record = daemon.desk.record(record.id).await?;

@@ -111,7 +111,7 @@ impl Listener {
                     return Connection { raw, peer, local, tls, place, cut, activity, limits };
                 }
                 None => {
-                    tracing::debug!(%peer, "no place for another connection");
+                    tracing::debug!(%peer, "the limit of connections is reached");
                     if let Some(refusal) = self.refusal {
                         raw.say(refusal);
                     }

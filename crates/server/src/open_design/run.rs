@@ -199,7 +199,7 @@ impl Drop for Leash {
             if let Ok((record, run)) = runs.find(&principal, run.as_str()).await
                 && let Err(error) = runs.cancel(&record, run, &principal.name).await
             {
-                tracing::warn!(?error, "a run goes on without its client");
+                tracing::warn!(?error, "cannot cancel the run of a client that has gone");
             }
         });
     }

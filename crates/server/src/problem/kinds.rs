@@ -46,7 +46,7 @@ kinds! {
     IN_USE: 409 "in-use" "another process has this session" "CONFLICT";
     SESSION_FULL: 409 "session-full" "the session's log is full" "CONFLICT";
     DAMAGED: 409 "damaged" "the session's log is damaged" "CONFLICT";
-    LIMIT_REACHED: 409 "limit-reached" "the session has used what it may";
+    LIMIT_REACHED: 409 "limit-reached" "the session has reached a limit";
     ATTACHMENTS_FULL: 409 "attachments-full" "the session has no room for more files";
     NOT_QUEUED: 409 "not-queued" "this turn runs already";
     NOT_PENDING: 409 "not-pending" "nobody waits for this answer any more";
@@ -70,7 +70,7 @@ kinds! {
     TOO_MANY_TRANSFERS: 429 "too-many-transfers" "too many files are on their way";
 
     INTERNAL: 500 "internal" "something went wrong here";
-    BATCH: 501 "batch" "one message at a time, please";
+    BATCH: 501 "batch" "batches are not supported; send one message at a time";
     NO_ROOM_FOR_REQUEST: 503 "no-room" "too much is being sent to the daemon at once";
     NO_ROOM_FOR_ANSWER: 503 "no-room" "too many answers wait to be read";
     QUEUE_FULL: 503 "queue-full" "too many prompts wait" "RATE_LIMITED";
