@@ -37,7 +37,7 @@ use snapshots::Snapshots;
 /// again; the disk shall have time for the agents.
 const MAX_SEARCHES: usize = 2;
 
-/// What the daemon may do and where it keeps things.
+/// The daemon's settings: its limits and directories.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.

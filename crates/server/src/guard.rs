@@ -44,7 +44,7 @@ pub use service::Guarded;
 
 /// The cookie that a login leaves in the browser; `_` and the port follow, where there is one.
 pub const COOKIE: &str = "switchyard_session";
-/// Where our page shows its pass, beside the cookie.
+/// The header in which our page sends its pass, beside the cookie.
 pub const PAGE_PASS: HeaderName = HeaderName::from_static("x-switchyard-page");
 /// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
 pub const WS_TOKEN: &str = "switchyard-token.";
@@ -68,7 +68,7 @@ pub enum GuardError {
     BadOrigin(String),
 }
 
-/// What the operator allows beyond the default.
+/// The guard's settings: what the operator allows beyond the default.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Names under which the daemon is reached, besides its address and `localhost`; browsers
@@ -101,7 +101,7 @@ struct Allowed {
     proxy_users: Vec<u32>,
 }
 
-/// What the guard decided about a request that it does not refuse.
+/// The guard's decision about a request that it does not refuse.
 #[derive(Debug)]
 pub enum Admitted {
     /// The route is open to all.

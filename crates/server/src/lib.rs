@@ -1,8 +1,7 @@
 //! The daemon's listeners and fronts: HTTP, events, ACP for many clients.
 //!
-//! In: connections. Out: sessions of the desk, created, followed, steered and approved by
-//! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
-//! dialect or SQL.
+//! In: connections. Out: the daemon's sessions, created, followed, steered and approved by whoever
+//! holds a token. One guard stands on every way in. Nothing here knows an agent's dialect or SQL.
 
 mod access;
 pub mod acp;

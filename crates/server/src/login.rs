@@ -34,7 +34,7 @@ use crate::problem::{Problem, kinds};
 use crate::tokens::{BrowserLogin, BrowserToken, Sum, TokensError, sum};
 use codes::{Codes, Redeemed};
 
-/// As long as the token itself lives.
+/// Lifetime of the cookie: that of the token itself.
 const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
 
 /// The state of logins; a clone shares it.

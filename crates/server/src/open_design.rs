@@ -40,7 +40,7 @@ use project::Projects;
 pub use settings::Settings;
 pub(crate) use uploads::MAX_FORM_BYTES;
 
-/// What the handlers here share.
+/// The state that the handlers here share.
 #[derive(Debug)]
 struct Runs {
     daemon: Arc<Daemon>,

@@ -1,7 +1,7 @@
 //! Errors as HTTP clients see them: `application/problem+json` with a stable type.
 //!
 //! In: a kind of [`kinds`], and texts. Out: a response, which also has the problem itself in its
-//! extensions, for whoever tells it in another shape.
+//! extensions, for handlers that write it in another shape.
 
 pub(crate) mod kinds;
 mod refusals;

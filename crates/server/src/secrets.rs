@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use wire::uri::percent_encoded;
 
-/// What stands in a secret's place.
+/// The text in a secret's place.
 pub const REDACTED: &str = "[redacted]";
 
 /// Shorter values are words: replacing them would spoil the log and hide nothing.

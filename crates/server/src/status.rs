@@ -1,4 +1,4 @@
-//! The status of a session, as clients are told.
+//! The status of a session, as clients see it.
 
 use serde::{Deserialize, Serialize};
 use sessions::desk::Status;

@@ -35,8 +35,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// the configuration names another address. Notices up to `after_note` are left out: 0 at the start
 /// of the daemon, `yard.news.now()` when the webhook is replaced by another.
 ///
-/// Every question that waits is announced, whoever was told of it before; receivers know
-/// it again by its id.
+/// Every question that waits is announced, also if it was announced before; receivers recognise it
+/// by its id.
 pub fn start(
     yard: Yard,
     webhook: Webhook,

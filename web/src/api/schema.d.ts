@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the daemon counts, for Prometheus. */
+        /** The daemon's metrics, for Prometheus. */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who allowed what, when and by which rule. */
+        /** The audit trail: who allowed what, when and by which rule. */
         get: operations["getAudit"];
         put?: never;
         post?: never;
@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this daemon can do, and what the caller may. */
+        /** The features and limits of this daemon, and the role of the caller. */
         get: operations["getCapabilities"];
         put?: never;
         post?: never;
@@ -459,7 +459,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes a session that begins with what was said in this one. */
+        /** Makes a session that begins with the conversation of this one. */
         post: operations["forkSession"];
         delete?: never;
         options?: never;
@@ -579,7 +579,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was said and done in a session, a page at a time. */
+        /** The transcript of a session, a page at a time. */
         get: operations["getTranscript"];
         put?: never;
         post?: never;
@@ -1718,8 +1718,8 @@ export interface components {
             event: string;
         };
         /**
-         * @description What a session may use over its whole life before it pauses and asks. A limit that is
-         *     misspelt would be none, so unknown members are refused here.
+         * @description The limits of what a session may use over its whole life before it pauses and asks. A limit that
+         *     is misspelt would be none, so unknown members are refused here.
          */
         SessionLimits: {
             /** Format: double */
@@ -1757,7 +1757,7 @@ export interface components {
         };
         /** @enum {string} */
         SessionStatus: "idle" | "running" | "requires_action" | "interrupted" | "closed" | "damaged";
-        /** @description What a session has used over its whole life, as far as its agent tells. */
+        /** @description The usage of a session over its whole life, as far as its agent reports it. */
         SessionUsage: {
             /** Format: double */
             costUsd: number;

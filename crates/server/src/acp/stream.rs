@@ -1,8 +1,8 @@
 //! One SSE stream of a remote connection: numbered messages that wait for their reader.
 //!
-//! Messages that were sent are kept for a while, so that a reader that was cut off goes on
-//! where it was. A stream holds so much and no more: the front waits for a reader that is
-//! slow, and what nobody reads is dropped, which the next reader is told.
+//! Messages that were sent are kept for a while, so that a reader that was cut off goes on where it
+//! was. A stream holds so much and no more: the front waits for a reader that is slow, and what
+//! nobody reads is dropped, and the next reader learns that.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -51,7 +51,7 @@ struct Held {
     n_reserved: usize,
 }
 
-/// What a reader gets next.
+/// The outcome of a reader's next read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Message(u64, Bytes),

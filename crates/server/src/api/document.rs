@@ -134,7 +134,7 @@ fn events() {}
 #[allow(dead_code, reason = "served in another file, described here")]
 fn lists() {}
 
-/// What the daemon counts, for Prometheus.
+/// The daemon's metrics, for Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "daemon",
     responses((status = 200, description = "In the text format of `OpenMetrics`",
         body = String, content_type = "application/openmetrics-text")))]

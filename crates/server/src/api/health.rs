@@ -157,7 +157,7 @@ pub(crate) struct Limits {
     queued_prompts: usize,
 }
 
-/// What this daemon can do, and what the caller may.
+/// The features and limits of this daemon, and the role of the caller.
 #[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
     responses((status = 200, description = "Its features and limits", body = Capabilities)))]
 pub(crate) async fn capabilities(

@@ -77,8 +77,8 @@ impl AgentOptions {
     }
 }
 
-/// What a session may use over its whole life before it pauses and asks. A limit that is
-/// misspelt would be none, so unknown members are refused here.
+/// The limits of what a session may use over its whole life before it pauses and asks. A limit that
+/// is misspelt would be none, so unknown members are refused here.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -93,7 +93,7 @@ pub(crate) struct SessionLimits {
     cost_usd: Option<f64>,
 }
 
-/// What a session has used over its whole life, as far as its agent tells.
+/// The usage of a session over its whole life, as far as its agent reports it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionUsage {

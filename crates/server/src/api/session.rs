@@ -114,7 +114,7 @@ pub(crate) struct Session {
     clients: usize,
     /// What it may use, if it has limits.
     limits: Option<SessionLimits>,
-    /// What it has used, as far as the agent tells.
+    /// What it has used, as far as the agent reports it.
     usage: Option<SessionUsage>,
     /// How its last turn ended; nothing before its first.
     last_turn: Option<LastTurn>,
@@ -365,7 +365,7 @@ pub(crate) struct Fork {
     up_to: Option<u64>,
 }
 
-/// Makes a session that begins with what was said in this one.
+/// Makes a session that begins with the conversation of this one.
 #[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<Fork>,
     params(("id" = String, Path, description = "The session")),
     responses((status = 201, description = "The new session", body = Session)))]

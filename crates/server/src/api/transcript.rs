@@ -65,7 +65,7 @@ pub(crate) struct Item {
     data: wire::Json,
 }
 
-/// What was said and done in a session, a page at a time.
+/// The transcript of a session, a page at a time.
 #[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "getTranscript", tag = "events",
     params(("id" = String, Path, description = "The session"), Wanted),
     responses((status = 200, description = "A page of it", body = TranscriptPage)))]

@@ -18,7 +18,7 @@ use crate::problem::{Problem, ProblemKind, kinds};
 /// Streams of events at a time. HTTP/2 has many on one connection, so the connections' limit
 /// does not bound them.
 const MAX_STREAMS: usize = 4096;
-/// Those of one client, so that none can keep all others out.
+/// Streams of one client, so that none can keep all others out.
 const MAX_STREAMS_EACH: usize = 1024;
 /// Logs that are written out as files at a time; each holds a page of its log.
 const MAX_EXPORTS: usize = 8;

@@ -17,7 +17,7 @@ use crate::locking::Locking as _;
 
 /// How long a snapshot is fresh: soon enough for a list, and next to no load for the log.
 const FRESH_FOR: Duration = Duration::from_millis(500);
-/// Sessions that were deleted and are remembered, until everybody who watches was told.
+/// Sessions that were deleted and are remembered, until everybody who watches has received it.
 const MAX_DELETED: usize = Filter::MAX_LIMIT;
 
 /// A snapshot of the newest sessions, as many as one listing holds, and of those that were deleted

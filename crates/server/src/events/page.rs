@@ -24,7 +24,7 @@ pub(super) struct Page {
     frames: Vec<Written>,
 }
 
-/// Where a frame ends, and its id.
+/// The end of a frame in the buffer, and its id.
 #[derive(Debug, Clone, Copy)]
 struct Written {
     end: usize,

@@ -23,7 +23,7 @@ pub(super) const GOODBYE: Duration = Duration::from_millis(250);
 /// When the daemon stops, the rest of the log is still sent to those who take it, for so long.
 const REST_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where frames come from.
+/// The source of a stream's frames.
 #[derive(Debug)]
 pub(super) enum Source {
     Log(Box<Reader>),

@@ -78,9 +78,9 @@ impl Wanted {
     }
 }
 
-/// A browser that reconnects repeats the URL of the first time, so what it adds as a header
-/// is newer. It also cannot leave the header out, so there a bad cursor is told in the
-/// stream; in the query it is a mistake of whoever wrote the request.
+/// A browser that reconnects repeats the URL of the first time, so what it adds as a header is
+/// newer. It also cannot leave the header out, so there a bad cursor is reported in the stream; in
+/// the query it is a mistake of whoever wrote the request.
 fn cursor(asked: &Asked, headers: &HeaderMap) -> Result<Cursor, Problem> {
     let after = match asked.after.as_deref() {
         None => Cursor::START,
@@ -149,7 +149,7 @@ impl fmt::Display for FrameId {
     }
 }
 
-/// Where a client wants to go on.
+/// The cursor of a client: where it wants to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cursor {
     /// A place in the log, of this epoch if the cursor names one.
@@ -158,7 +158,7 @@ pub(super) enum Cursor {
     Unreadable,
 }
 
-/// Where a stream begins.
+/// The start of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     After(Place),

@@ -5,8 +5,8 @@
 //! router: `{name}` is one segment, `{*rest}` at the end is all that follows. Paths are
 //! compared as they came, undecoded, as the router does.
 //!
-//! Browsers send text and forms to anybody without asking first, so a body that says it is
-//! one of these is refused unread, but where a form is what is wanted.
+//! Browsers send text and forms to anybody without asking first, so a body of one of these types is
+//! refused unread, but where a form is what is wanted.
 
 use axum::http::request::Parts;
 use axum::http::{Method, header};

@@ -30,8 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const MAKES_WAY_WITHIN: Duration = Duration::from_millis(500);
 /// A connection that was cut is gone by then, but for a task that never runs again.
 const CUT_PATIENCE: Duration = Duration::from_secs(2);
-/// What the kernel keeps for a peer that takes nothing. Left to itself it keeps megabytes for
-/// each, and says only after a third of it has gone that the peer took something.
+/// Size of the kernel's send buffer for a peer that takes nothing. By default it keeps megabytes
+/// for each, and shows only after a third of it has gone that the peer took something.
 const SEND_BUFFER: usize = 256 << 10;
 /// A peer whose machine vanished is noticed after the sum of these.
 const PROBE_AFTER: Duration = Duration::from_secs(60);

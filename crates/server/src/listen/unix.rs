@@ -18,7 +18,7 @@ use super::ListenError;
 
 /// Length of the accept queue; the kernel cuts it to its own limit.
 const BACKLOG: u32 = 1024;
-/// What a socket's address has room for.
+/// The longest path that a socket's address has room for.
 const MAX_ADDRESS_BYTES: usize = 107;
 /// Two daemons that start at once look one after the other.
 const LOCK_TRIES: u32 = 100;
@@ -108,7 +108,8 @@ fn open_dir(dir: &Path, path: &Path, kind: UnixKind) -> Result<File, ListenError
     Ok(file)
 }
 
-/// As opposed to `/tmp`, where everybody may put something, and take away their own only.
+/// Whether every user may replace files in a directory; not in `/tmp`, where users remove only
+/// their own.
 fn is_open_to_all(metadata: &std::fs::Metadata) -> bool {
     metadata.mode() & 0o002 != 0 && metadata.mode() & 0o1000 == 0
 }

@@ -29,8 +29,8 @@ async fn show(principal: Principal, State(metrics): State<Metrics>) -> Result<Re
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.render()).into_response())
 }
 
-/// For `axum::middleware::from_fn_with_state`. What the guard refuses has no route yet and is
-/// counted there.
+/// A layer that measures requests, for `axum::middleware::from_fn_with_state`. What the guard
+/// refuses has no route yet and is counted there.
 pub async fn measure(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let since = Instant::now();
     let route = request.extensions().get::<MatchedPath>().cloned();

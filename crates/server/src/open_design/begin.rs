@@ -1,7 +1,7 @@
 //! From a request to a run that is in the log.
 //!
-//! In: what a client asks for. Out: the run. Everything that can be wrong with a request is
-//! told before anything is made; what is wrong with the agent is told by the run.
+//! In: what a client asks for. Out: the run. Everything that can be wrong with a request is refused
+//! before anything is made; faults of the agent are reported by the run.
 //!
 //! Always true: one request makes one run, however often and however parallel it is sent,
 //! and a conversation has one run at a time.

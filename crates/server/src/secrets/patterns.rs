@@ -61,7 +61,7 @@ static BEGINNINGS: LazyLock<Option<Beginnings>> = LazyLock::new(|| {
     Some(Beginnings { all, matcher })
 });
 
-/// Where `text` has something that looks like a secret.
+/// The ranges of `text` that look like secrets.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let Some(Beginnings { all, matcher }) = &*BEGINNINGS else { return found };

@@ -12,7 +12,7 @@ const MIN_SECRET_BYTES: usize = 16;
 const MAX_SECRET_BYTES: u64 = 4096;
 const MAX_CA_BYTES: u64 = 1 << 20;
 
-/// As it is written in `switchyard.toml`.
+/// The table as it is written in `switchyard.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
