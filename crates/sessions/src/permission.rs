@@ -27,7 +27,7 @@ pub(crate) use tool_facts::{KnownTools, call_id};
 use serde::{Deserialize, Serialize};
 pub use wire::event::{DecidedBy, Decider, RulePlace};
 
-/// What happens to questions that no rule answers.
+/// The treatment of questions that no rule answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -45,7 +45,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As it is written everywhere.
+    /// The name of the mode, as it is written everywhere.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -74,16 +74,16 @@ pub struct Policy {
 pub enum Verdict {
     Allow(Decider),
     Deny(Decider),
-    /// Nobody but a person can tell.
+    /// A person has to decide.
     Ask,
 }
 
-/// No rule, mode or person lets a session touch Switchyard's own files.
+/// The decider about Switchyard's own files, which no rule, mode or person opens to a session.
 fn forbidden() -> Decider {
     Decider::detailed(DecidedBy::Switchyard, "its own files are closed to every session")
 }
 
-/// What is not looked at may be anything.
+/// The decider about a call with more paths than are looked at: the rest may be anything.
 fn cut() -> Decider {
     Decider::detailed(DecidedBy::Switchyard, "it names more paths than are looked at")
 }
@@ -121,7 +121,7 @@ impl Policy {
         }
     }
 
-    /// What the rules say, if they say anything.
+    /// The verdict of the rules, if any applies.
     pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
         if question.is_forbidden {
             return Some(Verdict::Deny(forbidden()));

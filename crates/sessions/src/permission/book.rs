@@ -56,9 +56,9 @@ impl RuleBook {
         }
     }
 
-    /// Puts the rules of `file` in force, and from now on what it comes to say; no other
-    /// file is looked at any more. Without a file there are no rules. Nothing changes if
-    /// the file cannot be used.
+    /// Puts the rules of `file` in force, and those of its later versions; no other file is
+    /// looked at any more. Without a file there are no rules. Nothing changes if the file cannot
+    /// be used.
     pub fn follow(&self, file: Option<RulesFile>) -> Result<(), RuleError> {
         let (rules, watcher) = match file {
             Some(file) => {
@@ -97,12 +97,12 @@ impl RulesFile {
         self.parse(&self.read()?)
     }
 
-    /// As [`load`](Self::load), for what is read once: it may be a pipe.
+    /// As [`load`](Self::load), for a file that is read once, and so may be a pipe.
     pub fn load_once(&self) -> Result<Rules, RuleError> {
         self.parse(&self.read_anything()?)
     }
 
-    /// Loads the rules, and gives what will load them again.
+    /// Loads the rules, and returns a watcher that loads them again.
     fn load_and_watch(self) -> Result<(Rules, RulesWatcher), RuleError> {
         let stamp = self.stamp();
         let text = self.read()?;
@@ -115,7 +115,7 @@ impl RulesFile {
         parsed.map_err(|error| RuleError::InFile { path: self.shown(), error: Box::new(error) })
     }
 
-    /// A pipe would keep us until somebody writes to it, and would be empty afterwards.
+    /// Refuses a pipe, which would block until somebody writes to it, and be empty afterwards.
     fn read(&self) -> Result<String, RuleError> {
         use std::os::unix::fs::FileTypeExt as _;
         if std::fs::metadata(&self.path).is_ok_and(|found| found.file_type().is_fifo()) {
@@ -160,11 +160,11 @@ struct RulesWatcher {
     file: RulesFile,
     stamp: Option<FileStamp>,
     is_young: bool,
-    /// What was read last, good or not; `None` if it could not be read.
+    /// The text that was read last, valid or not; `None` if it could not be read.
     text: Option<String>,
 }
 
-/// What a look at the file found.
+/// The result of a check of the file.
 #[derive(Debug)]
 enum Found {
     Nothing,
@@ -173,7 +173,7 @@ enum Found {
 }
 
 impl RulesWatcher {
-    /// Until the book is gone.
+    /// Checks the file until the book is gone.
     async fn run(mut self, book: Weak<Inner>) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;

@@ -1,4 +1,4 @@
-//! A pattern of commands, for commands that are known in part.
+//! A pattern of commands, matched against commands that are known in part.
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex_automata::dfa::Automaton;
@@ -10,7 +10,7 @@ use regex_automata::{Anchored, nfa::thompson};
 
 use super::command_line::{ANYTHING, FoundCommand};
 
-/// What the automaton of one pattern may take; the larger ones match what they may match.
+/// Largest automaton of a pattern, in bytes; a pattern beyond that may match any command.
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
@@ -35,8 +35,8 @@ impl CommandGlob {
         self.whole.is_match(command)
     }
 
-    /// Whether the command may be about it: it, or what it begins with, matches, whatever
-    /// [`ANYTHING`] in it stands for and with or without its options.
+    /// Whether the pattern may match the command, or the beginning of it, whatever [`ANYTHING`] in
+    /// it stands for and with or without its options.
     pub(super) fn may_match(&self, command: &FoundCommand) -> bool {
         let Some(automaton) = &self.automaton else { return true };
         let start = start::Config::new().anchored(Anchored::Yes);
@@ -65,7 +65,7 @@ impl CommandGlob {
     }
 }
 
-/// Where a text leads.
+/// The states that a text leads to.
 fn behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Vec<StateID> {
     for (n, part) in text.split(ANYTHING).enumerate() {
         if n > 0 {
@@ -80,7 +80,7 @@ fn behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Ve
     states
 }
 
-/// Where any text leads from there.
+/// The states that any text leads to.
 fn all_behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>) -> Vec<StateID> {
     let mut seen: std::collections::BTreeSet<StateID> = states.iter().copied().collect();
     while let Some(state) = states.pop() {

@@ -31,9 +31,9 @@ use variables::{Arrays, configures_git, is_line_variable, is_read_by_others, may
 
 pub(super) use lexer::{ANYTHING, Word};
 
-/// Lines in lines.
+/// Depth of lines in lines.
 const MAX_DEPTH: usize = 4;
-/// What is looked at in all, with lines in lines counted again.
+/// Bytes that are looked at in all, with lines in lines counted again.
 const MAX_BYTES: usize = 8 << 20;
 
 /// A command that a line may run: its program without a path, and what follows.
@@ -42,7 +42,7 @@ pub(super) struct FoundCommand {
     pub(super) words: Vec<Word>,
 }
 
-/// `None` if the line is too long, too deep or too odd to tell.
+/// The commands that a line may run; `None` if it is too long, too deep or too odd to tell.
 pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let has_paths = has_paths(line);
     let mut search = Search { bytes_left: MAX_BYTES, has_paths, ..Search::default() };
@@ -62,15 +62,15 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
 struct Search {
     found: Vec<FoundCommand>,
     bytes_left: usize,
-    /// Nothing in the line sets a variable.
+    /// Variables that hold a path are what they always are: nothing in the line sets one.
     has_paths: bool,
-    /// Patterns that nothing matches are no words, other than usual.
+    /// `nullglob` may be set: a pattern that nothing matches is no word then.
     has_nullglob: bool,
-    /// What stands behind `&&` in a `[[` was passed over.
+    /// Words behind `&&` in a `[[` were passed over.
     joins_tests: bool,
     told: Told,
     arrays: Arrays,
-    /// What was looked into.
+    /// Texts that were looked into as lines.
     lines: BTreeSet<String>,
 }
 
@@ -80,11 +80,11 @@ impl Search {
         self.has_paths &= has_paths(line);
         self.has_nullglob |= has_nullglob(line);
         let (mut lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
-        // Of a pattern there may be no word.
+        // With `nullglob` a pattern may be no word.
         let words = lexed.commands.iter_mut().flatten().filter(|_| self.has_nullglob);
         words.filter(|word| word.may_split).for_each(|word| word.text = ANYTHING.to_string());
         self.joins_tests |= lexed.joins_tests;
-        // Of the lines within.
+        // From here on it is that of the lines within.
         let around = std::mem::take(&mut self.told);
         self.lines.insert(line.to_owned());
         let read = lexed.commands.iter().try_for_each(|words| self.words(words, depth));
@@ -144,7 +144,7 @@ impl Search {
         let n_before = words.iter().take_while(is_before).count();
         words.iter().take(n_before).for_each(|word| self.arrays.see_setting(word));
         for (name, value) in words.iter().take(n_before).filter_map(setting) {
-            // What it runs before anything else.
+            // A file that a shell runs first, or commands of git.
             if name == "ENV" || may_configure_git(name, &value.text) {
                 return None;
             }
@@ -194,7 +194,7 @@ impl Search {
         }
     }
 
-    /// Others run what some variables hold.
+    /// Looks into the value of a variable, which other programs may run.
     fn variable(&mut self, name: &str, value: &Word, depth: usize) -> Option<()> {
         match setting_of_npm(name, &value.text) {
             Setting::Shell => None,
@@ -210,7 +210,7 @@ impl Search {
         }
     }
 
-    /// A word that may be a line.
+    /// Looks into a word that may be a line.
     fn line_in(&mut self, word: &Word, depth: usize) -> Option<()> {
         match is_line(word) {
             true => self.whole_line(word, depth),
@@ -218,7 +218,7 @@ impl Search {
         }
     }
 
-    /// The same, if nothing but a shell reads it.
+    /// The same for a word that nothing but a shell reads.
     fn sure_line(&mut self, word: &Word, depth: usize) -> Option<()> {
         match is_changed(word) {
             true => self.whole_line(word, depth),
@@ -226,7 +226,7 @@ impl Search {
         }
     }
 
-    /// A word that is a line; none if what it says is put together.
+    /// Looks into a word that is a line; none if a part of it is not known.
     fn whole_line(&mut self, word: &Word, depth: usize) -> Option<()> {
         match word.text.contains(ANYTHING) {
             true => None,
@@ -234,7 +234,7 @@ impl Search {
         }
     }
 
-    /// The lines among the words behind a program.
+    /// Looks into the lines among the words behind a program.
     fn lines_among(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         let is_for_shell = FOR_SHELL.contains(&program);
         let rest = if program == "parallel" { before_names(rest) } else { rest };
@@ -275,7 +275,7 @@ impl Search {
     }
 }
 
-/// Whether all that a command does is to run what comes in.
+/// Whether all that a command does is to run its input.
 fn runs_input(command: &FoundCommand) -> bool {
     let Some((program, rest)) = command.words.split_first() else { return false };
     let is_option = |word: &&Word| word.text.starts_with('-');
@@ -293,7 +293,7 @@ fn program_of(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// What a program takes beside what it shall do is marked so.
+/// The words behind a program, with options and their values marked as optional.
 fn with_options_marked(program: &str, rest: &[Word]) -> Vec<Word> {
     let is_option = |word: &Word| {
         word.text.starts_with(['-', '+']) || is_setting(&word.text) || word.text == PATH
@@ -318,12 +318,12 @@ fn has_braces(word: &Word) -> bool {
     within.is_some_and(|within| within.contains(',') || within.contains(".."))
 }
 
-/// Whether a shell that reads it makes something else of it.
+/// Whether a shell that reads the word makes something else of it.
 fn is_changed(word: &Word) -> bool {
     is_line(word) || word.text.contains(['*', '?', '['])
 }
 
-/// The options before all else.
+/// The leading options, as far as they are known.
 fn options_of(words: &[Word]) -> impl Iterator<Item = &Word> {
     let is_option =
         |word: &&Word| word.text.starts_with('-') && word.text != "--" && !word.may_split;
@@ -334,12 +334,12 @@ fn is_number(word: &Word) -> bool {
     word.text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Whether it has the flag among others: `-qc`.
+/// Whether a word has the flag, also among others: `-qc`.
 fn is_flag(word: &Word, flag: char) -> bool {
     word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
 }
 
-/// What a shell would read there is not in the line.
+/// Whether a shell would read there what is not in the line: input, a device, an unknown file.
 fn is_unseen_script(word: &Word) -> bool {
     let name = program_of(&word.text);
     let is_descriptor = name.chars().all(|c| c.is_ascii_digit()) || name == "stdin" || name == "-";
@@ -347,7 +347,7 @@ fn is_unseen_script(word: &Word) -> bool {
     word.is_unknown() || is_descriptor || real.starts_with("dev/") || real.starts_with("proc/")
 }
 
-/// Whether it tells `set` that lines are read in another way, or that words are variables wherever
+/// Whether an option of `set` has lines read in another way, or takes words for variables wherever
 /// they stand.
 fn changes_reading(word: &Word) -> bool {
     word.text.contains('H') || is_flag(word, 'k') || word.text == "keyword"

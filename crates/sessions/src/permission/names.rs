@@ -1,5 +1,5 @@
-//! Members of messages that somebody may take for others: some readers do not mind upper and lower
-//! case. What is judged under one spelling may be done under the other.
+//! Names of members that differ from known ones by case alone: some readers do not mind upper and
+//! lower case. What is judged under one spelling may be done under the other.
 
 use crate::name_list::names;
 use serde_json::Value;

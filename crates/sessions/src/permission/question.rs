@@ -1,4 +1,4 @@
-//! What an agent asks for, read from `session/request_permission`.
+//! A permission question of an agent, read from `session/request_permission`.
 //!
 //! Verdicts rest on the parsed input of the tool, its resolved paths and its kind; the
 //! title is only for showing. Reading is lenient: what is missing is unknown, and unknown
@@ -36,7 +36,7 @@ pub struct Question {
     pub is_for_a_person: bool,
     /// The session's roots, resolved the same way.
     pub roots: Vec<PathBuf>,
-    /// It is about something that no session touches.
+    /// It is about a directory that no session may touch.
     pub is_forbidden: bool,
     /// It names more paths than are looked at.
     pub is_cut: bool,
@@ -48,8 +48,8 @@ pub struct Question {
     pub is_known_edit: bool,
 }
 
-/// Options that are offered, and what they may hold: nobody could choose among more. Where there
-/// are more there is none, as what is left out might have the id of another.
+/// Options of a question, and their bytes: nobody could choose among more. Where there are more,
+/// all are dropped, as one that is left out might have the id of another.
 const MAX_OPTIONS: usize = 100;
 const MAX_OPTION_BYTES: usize = 64 << 10;
 
@@ -92,7 +92,7 @@ impl Question {
             roots: roots.to_vec(),
             is_cut: facts.is_cut,
             is_edit: facts.is_edit,
-            // Noted by whoever knows of it.
+            // Set by `beside` and `among_edits`.
             is_forbidden: false,
             is_known_edit: false,
         }
@@ -134,7 +134,7 @@ impl Question {
         self
     }
 
-    /// What an answer needs to know of it, after it has been judged.
+    /// Its options alone: all that an answer needs after it has been judged.
     #[must_use]
     pub(crate) fn options_alone(self) -> Self {
         Self { options: self.options, ..Self::default() }
@@ -157,7 +157,7 @@ impl Question {
         READING_KINDS.contains(&self.kind.as_str()) && !self.runs_something() && !self.is_edit
     }
 
-    /// Whatever its kind.
+    /// Whether it runs something, whatever its kind.
     pub(super) fn runs_something(&self) -> bool {
         self.is_run || self.command.is_some()
     }
@@ -219,7 +219,7 @@ fn read_option(option: &Value) -> Option<PermissionOption> {
     })
 }
 
-/// Where a path may lead: some programs drop `..` from it before they follow links, others after.
+/// Places a path may lead to: some programs drop `..` before they follow links, others after.
 pub(crate) fn resolved(path: &Path) -> [PathBuf; 2] {
     [roots::resolve_path(path), roots::resolve_path(&roots::without_dots(path))]
 }

@@ -81,7 +81,7 @@ struct Entry {
     agents: Option<Vec<String>>,
 }
 
-/// They say by themselves that something may be changed.
+/// Kinds that say by themselves that something may be changed.
 const CHANGING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 /// With any of these a command line is more than one plain command, or not what it seems.
 const SHELL_MAGIC: &[char] = &[
@@ -137,7 +137,7 @@ impl Rules {
     }
 }
 
-/// Whether a rule might deny it, and nobody can tell.
+/// Whether a rule might deny the question, and it cannot be told.
 pub(super) fn is_unsure<'a>(
     mut rules: impl Iterator<Item = &'a Rule>,
     question: &Question,
@@ -145,7 +145,7 @@ pub(super) fn is_unsure<'a>(
     rules.any(|rule| rule.cannot_tell(question))
 }
 
-/// What `rules` say about the question: deny before ask before allow, whatever their order.
+/// The verdict of `rules`: deny before ask before allow, whatever their order.
 pub(super) fn judge<'a>(
     rules: impl Iterator<Item = &'a Rule> + Clone,
     question: &Question,
@@ -221,7 +221,8 @@ impl Rule {
             && !self.grants_a_command_unseen(question)
     }
 
-    /// Whoever may not edit a file may not delete or move it either; who may, may not for that.
+    /// Whether the rule is about the question's kind. Denied edits deny deleting and moving, too;
+    /// allowed ones do not allow them.
     fn applies_to_kind(&self, question: &Question) -> bool {
         let Some(kinds) = &self.kinds else { return true };
         let kind = question.kind.as_str();
@@ -239,7 +240,7 @@ impl Rule {
         }
     }
 
-    /// Whether it is about commands or paths, and the question is about one that it does not name.
+    /// Whether it denies commands or paths, and the question does not name the one it is about.
     fn cannot_tell(&self, question: &Question) -> bool {
         let runs = question.kind == "execute" || question.is_run;
         let names_no_command = runs && question.command.is_none();
@@ -292,13 +293,13 @@ impl Rule {
     }
 }
 
-/// Whether a line may run what a pattern means.
+/// Whether a line may run a command that a pattern matches.
 fn may_run(globs: &[CommandGlob], line: &str) -> bool {
     let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));
     commands_in(line).is_none_or(|found| found.iter().any(may_be))
 }
 
-/// Whether a text that may be a command, and need not be one, may run what a pattern means.
+/// Whether a text that need not be a command may run one that a pattern matches.
 fn is_among_lines(globs: &[CommandGlob], question: &Question) -> bool {
     let is_told = |line: &String| commands_in(line).is_some();
     let mut lines = question.lines.iter();
@@ -319,7 +320,7 @@ const WILD: [char; 4] = ['*', '?', '[', '{'];
 struct PathGlob {
     glob: GlobMatcher,
     is_absolute: bool,
-    /// What stands before its first wildcard.
+    /// The directories before its first wildcard.
     directory: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What a question was about, short enough to be kept with its answer.
+//! The summary of a question, short enough to be kept with its answer.
 //!
 //! An agent may have told the command of a tool call long before it asked, and sends diffs
 //! of megabytes with the question. The answer's event carries this instead, as it was judged,
@@ -10,9 +10,9 @@ use wire::event::QuestionSummary;
 
 use super::Question;
 
-/// More than anybody reads in a table.
+/// Longest title that is kept: more than anybody reads in a table.
 const MAX_TITLE_CHARS: usize = 300;
-/// Long enough for any command that a person could have judged.
+/// Longest command that is kept: enough for any that a person could have judged.
 const MAX_COMMAND_CHARS: usize = 4000;
 const MAX_PATH_CHARS: usize = 1000;
 const MAX_PATHS: usize = 20;
@@ -28,7 +28,7 @@ pub(crate) fn of_permission(question: &Question) -> QuestionSummary {
     QuestionSummary { title, kind, command, paths, is_cut }
 }
 
-/// From the params of `elicitation/create`.
+/// The summary of a form, from the params of `elicitation/create`.
 pub(crate) fn of_form(params: &Json) -> QuestionSummary {
     let params: Value = serde_json::from_str(&wire::readable(params.as_str())).unwrap_or_default();
     let mut is_cut = false;

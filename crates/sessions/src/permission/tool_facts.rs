@@ -1,4 +1,4 @@
-//! What is known of a tool call, as far as somebody who judges it wants to know.
+//! Facts about a tool call that a judgement rests on: its paths, commands and edits.
 //!
 //! Read from updates and permission requests of the agent, each of which may say a part of it.
 //! Bounded: an agent chooses how much it says, and its calls are kept until the turn ends.
@@ -30,14 +30,14 @@ const BASE_MEMBERS: [&str; 7] =
     ["cwd", "workdir", "working_directory", "workingDirectory", "base", "root", "directory"];
 /// Members with several paths.
 const LIST_MEMBERS: [&str; 4] = ["files", "paths", "file_paths", "filePaths"];
-/// What may stand between them, if they are one text.
+/// Separators between paths that are one text.
 const SEPARATORS: &[char] = &[',', ';', ':', '|', ' ', '\t', '\n', '\r', '"', '\'', '[', ']'];
 
 /// Paths of one call that are looked at, and what they may hold: an agent that names more is not
 /// allowed the call.
 const MAX_PATHS: usize = 1024;
 const MAX_PATH_BYTES: usize = 128 << 10;
-/// What a path takes beside its text.
+/// Memory that a path takes beside its text.
 const TEXT_OVERHEAD: usize = 48;
 
 /// Calls of one turn that are remembered, and what they hold in all.
@@ -48,7 +48,7 @@ const MAX_BYTES: usize = 4 << 20;
 pub struct ToolFacts {
     pub title: String,
     pub kind: String,
-    /// As the agent wrote them.
+    /// Paths as the agent wrote them.
     pub paths: Vec<String>,
     pub command: Option<String>,
     /// It runs something, even if it does not say what, and whatever its kind.
@@ -60,7 +60,7 @@ pub struct ToolFacts {
     is_line: bool,
     /// Texts beside the command that may be commands, a line or several each.
     pub lines: Vec<String>,
-    /// Where its command runs, as the agent wrote it.
+    /// The directories in which its command runs, as the agent wrote them.
     pub directories: Vec<String>,
     /// The model asks the user something.
     pub is_for_a_person: bool,
@@ -68,9 +68,9 @@ pub struct ToolFacts {
     pub is_cut: bool,
     /// There is more to it than a command, or its command is not text.
     pub has_more_than_command: bool,
-    /// It shows what it would put in the place of what, whatever its kind.
+    /// It shows a replacement or new text for a file, whatever its kind.
     pub is_edit: bool,
-    /// What was said of it may mean something else to the agent.
+    /// Why an update about it is ambiguous: it may mean something else to the agent.
     pub doubt: Option<Ambiguous>,
 }
 
@@ -137,7 +137,7 @@ impl ToolFacts {
         self.directories.extend(new(command::directories(input), &self.directories));
     }
 
-    /// Whether there was room for it.
+    /// Notes a path; false if there is no room for it.
     fn note(&mut self, path: String) -> bool {
         if self.paths.contains(&path) {
             return true;
@@ -150,7 +150,7 @@ impl ToolFacts {
         has_room
     }
 
-    /// There was more of it than can be kept.
+    /// The facts of a call that said more than can be kept.
     fn cut(self) -> Self {
         Self { is_cut: true, doubt: self.doubt, ..Self::default() }
     }
@@ -170,9 +170,9 @@ pub(crate) struct KnownTools {
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
-    /// Of what the sessions of its process may keep.
+    /// The share of the memory that the sessions of its process may keep.
     share: Share,
-    /// Something was said of a call, and it is not known of which.
+    /// Why an update is ambiguous of which the call is not known.
     doubt: Option<Ambiguous>,
 }
 
@@ -244,7 +244,7 @@ impl KnownTools {
         }
     }
 
-    /// What is known of a call, unless it may be something else.
+    /// The facts about a call, unless an update about it is ambiguous.
     pub(crate) fn get(&self, id: Option<&str>) -> Result<Option<&ToolFacts>, Ambiguous> {
         let facts = id.and_then(|id| self.calls.get(id));
         match facts.and_then(|facts| facts.doubt.as_ref()).or(self.doubt.as_ref()) {
@@ -278,7 +278,7 @@ impl KnownTools {
     }
 }
 
-/// What a call holds here: its id stands in both lists.
+/// Bytes that a call holds here: its id stands in both lists.
 fn n_bytes_of(id: &str, facts: &ToolFacts) -> usize {
     2 * (id.len() + TEXT_OVERHEAD) + facts.n_bytes()
 }

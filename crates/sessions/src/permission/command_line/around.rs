@@ -1,7 +1,7 @@
-//! What programs that run others run.
+//! The commands that are run by programs which run others: `xargs`, `find`, `docker` and so on.
 //!
 //! In: such a program, and the words behind it. The command among them is looked into as if it
-//! stood alone; where it begins is told by `options`, or else it may begin at each word.
+//! stood alone; `options` says where it begins, or else it may begin at each word.
 
 use super::callbacks::hides_command;
 use super::options::{Behind, behind_options, is_value, may_start_shell};
@@ -22,7 +22,7 @@ impl Search {
         if let Some(at) = watch.filter(|_| program == "cargo") {
             return self.around("cargo-watch", rest.get(at + 1..).unwrap_or_default(), depth);
         }
-        // It takes its argument apart by rules of its own.
+        // `env -S` takes its argument apart by rules of its own.
         let is_split = |word: &Word| {
             let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
             flags.is_some_and(|flags| flags.contains('S')) || word.text.starts_with("--s")
@@ -38,7 +38,7 @@ impl Search {
         if program == "hash" && rest.iter().any(may_name) {
             return None;
         }
-        // It only says where it is.
+        // `command -v` only prints where a program is.
         if program == "command" && options_of(rest).any(|word| word.text.contains(['v', 'V'])) {
             return Some(());
         }
@@ -130,7 +130,7 @@ impl Search {
         (is_exec && is_end && before.iter().all(is_told)).then_some(at + 1)
     }
 
-    /// Whether a word that is not known is where the command is run, or how long: no program, nor
+    /// Whether an unknown word is an operand, as a container or a time limit: it is no program, nor
     /// does it name one, and a command stands behind it.
     fn is_operand(&self, program: &str, words: &[Word], at: usize) -> bool {
         let is_one = words.get(at).is_some_and(|word| !word.may_split) && at + 1 < words.len();
@@ -144,7 +144,8 @@ impl Search {
         is_one && (is_first || is_container)
     }
 
-    /// `--entrypoint=program`; what stands in the next word is found there.
+    /// Looks into a program named by an option, as in `--entrypoint=program`; one in the next word
+    /// is found there.
     fn named_by_option(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         // `doppler run --command line`
         if program == "doppler" && rest.iter().any(|word| word.text.starts_with("--com")) {
@@ -171,7 +172,7 @@ impl Search {
         Some(())
     }
 
-    /// Behind `--` are words for a shell.
+    /// Looks into the words behind `--`, which `capsh` gives to a shell.
     fn capsh(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         let at = rest.iter().position(|word| word.text == "--").unwrap_or(rest.len());
         // Another shell, itself once more, or what is not known.
@@ -189,7 +190,7 @@ impl Search {
         }
     }
 
-    /// Behind `-x` is a command for each file, or one for all of them.
+    /// Looks into the commands of `fd`: behind `-x` one for each file, behind `-X` one for all.
     fn fd(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
             let Some(attached) = joined(word, "--exec", &['x', 'X']) else { continue };
@@ -204,7 +205,7 @@ impl Search {
         Some(())
     }
 
-    /// `-x line`, also among other letters and with the line behind it.
+    /// Looks into the line of `git rebase -x line`, also in one word with the letters.
     pub(super) fn rebase(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
             let Some(attached) = joined(word, "--e", &['x']) else { continue };
@@ -215,7 +216,7 @@ impl Search {
         Some(())
     }
 
-    /// `-o '|command'`
+    /// Looks into the command of `strace -o '|command'`.
     fn strace_output(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
             let Some(attached) = joined(word, "--o", &['o']) else { continue };
@@ -232,8 +233,8 @@ impl Search {
         Some(())
     }
 
-    /// Where the command begins behind options and their values is not told. What is not known may
-    /// be it as long as nothing before it is more likely to be.
+    /// Looks for the command at each word, as it is uncertain where it begins behind options and
+    /// their values. An unknown word may be it as long as nothing before it is more likely to be.
     pub(super) fn at_each_start(
         &mut self,
         program: &str,
@@ -296,7 +297,7 @@ impl Search {
     }
 }
 
-/// What is joined to an option that begins so, or has one of these letters; it may be nothing.
+/// The value joined to an option that begins so, or has one of these letters; it may be empty.
 fn joined<'a>(word: &'a Word, long: &str, letters: &[char]) -> Option<&'a str> {
     let has_letter = letters.iter().any(|letter| is_flag(word, *letter));
     match word.text.starts_with(long) {
@@ -306,14 +307,14 @@ fn joined<'a>(word: &'a Word, long: &str, letters: &[char]) -> Option<&'a str> {
     }
 }
 
-/// Whether a command of the program itself runs others.
+/// Whether a subcommand of the program runs other programs.
 pub(super) fn runs_others(program: &str, command: &str) -> bool {
     let has_other_name = |commands: &[&str]| commands.contains(&command);
     RUN_SUBCOMMANDS.contains(&command)
         || row(OTHER_RUN_SUBCOMMANDS, program).is_some_and(has_other_name)
 }
 
-/// Whether the words begin with a command of the program itself that no other can follow on.
+/// Whether the words begin with a subcommand that no other can follow on.
 fn is_command_told(words: &[Word]) -> bool {
     let n_groups = words.iter().take_while(|word| GROUPS.contains(&word.text.as_str())).count();
     words.get(n_groups).is_some_and(|word| {
@@ -323,7 +324,7 @@ fn is_command_told(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a program without options of interest becomes a shell that runs what comes in.
+/// Whether a program without options of interest becomes a shell that runs its input.
 fn starts_shell(program: &str, rest: &[Word]) -> bool {
     let has_command = |word: &Word| word.text.starts_with("--c") || is_flag(word, 'c');
     let n_plain = rest.iter().filter(|word| !word.text.starts_with('-')).count();
@@ -347,7 +348,7 @@ fn starts_shell(program: &str, rest: &[Word]) -> bool {
     }
 }
 
-/// Behind it a command stands.
+/// Whether a command stands behind the word.
 fn announces_command(word: &Word) -> bool {
     ["--", "-c", "--command", "--run"].contains(&word.text.as_str())
 }
@@ -364,8 +365,8 @@ fn of_action(rest: &[Word], start: usize) -> &[Word] {
     rest.get(start..end).unwrap_or_default()
 }
 
-/// The command that `xargs` runs with the names that it reads; none if what stands for them is not
-/// known.
+/// The command that `xargs` runs with the names that it reads; none if the placeholder for them is
+/// not known.
 fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
     let (mut n, mut places) = (0, vec!["{}"]);
     while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
@@ -420,7 +421,7 @@ fn has_value(option: &Word) -> bool {
     text.is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// The words of a command with names in place of what stands for them.
+/// The words of a command with names in place of their placeholders.
 fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
     let named = |word: &Word| {
         let mut text = word.text.clone();
@@ -432,7 +433,7 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
     words.iter().map(named).collect()
 }
 
-/// Which program it would be is not to be seen.
+/// Whether a word may be any program.
 fn may_be_any_program(word: &Word) -> bool {
     word.is_unknown() || word.may_split
 }

@@ -1,21 +1,21 @@
 //! Programs that run the value of one of their options, or have options that begin a command.
 //!
-//! It is told whether one of their words may be such an option, or such a value, that only the
+//! In: their words. Out: whether one of them may be such an option, or such a value, that only the
 //! shell knows. Words behind `--` are no options.
 
 use super::programs::{FIND_ACTIONS, has_value_behind, row};
 use super::{ANYTHING, Word, is_flag};
 use crate::name_list::names;
 
-/// All of their words are for bash, which looks for code in some of them.
+/// Builtins all of whose words are for bash, which looks for code in some of them.
 const LITERAL: &[&str] = &["bind", "compgen", "complete"];
-/// Any word before `--` may be an option of theirs that runs something.
+/// Programs of which any word before `--` may be an option that runs something.
 const OPTIONED: &[&str] = &["cargo-watch", "chokidar", "fd", "fdfind", "nodemon", "rebase"];
-/// They have the command behind a word that may stand anywhere before it.
+/// Programs whose command follows a word that may stand anywhere before it.
 const ANNOUNCING: &[&str] = &["mpiexec", "mpirun", "onchange", "reflex", "start-stop-daemon"];
-/// What `ip` calls its commands that run others, or shorter.
+/// Subcommands of `ip` that run others; they may be shortened.
 const GROUPS_OF_IP: &[&str] = &["netns", "vrf"];
-/// Their words are lines, other than the values of options with these letters.
+/// Programs whose words are lines, other than the values of options with these letters.
 const TERMINALS: &[(&str, &[char])] =
     &[("screen", &['S', 'p', 'r', 'x']), ("tmux", &['L', 'S', 't', 'x', 'y'])];
 /// Options of `mapfile` that have a value. It has one that has none.
@@ -27,7 +27,7 @@ const FLAGS_OF_SPLIT: &str = "0123456789deux";
 const LONG_OF_SPLIT: &[&str] =
     names!("additional-suffix bytes filter line-bytes lines number separator suffix-length");
 
-/// Whether it is not told what such a program runs.
+/// Whether the words hide what such a program runs.
 pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
     let n_before = rest.iter().take_while(|word| word.text != "--").count();
     let (before, behind) = rest.split_at(n_before);
@@ -54,7 +54,7 @@ pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
     }
 }
 
-/// `docker exec container command`
+/// Whether the command of `docker exec container command` is unknown.
 fn exec_hides(program: &str, rest: &[Word]) -> bool {
     let Some((_, words)) = rest.split_first().filter(|(first, _)| first.text == "exec") else {
         return false;
@@ -75,14 +75,14 @@ fn is_unknown(word: &Word) -> bool {
     word.text.contains(ANYTHING)
 }
 
-/// Whether it may be an option that is not seen, or several words.
+/// Whether a word may be an option that is not seen, or several words.
 fn may_be_option(word: &Word) -> bool {
     let (start, _) = word.text.split_once(ANYTHING).unwrap_or(("=", ""));
     let has_name = !start.starts_with('-') || start.contains('=');
     word.is_open || word.makes_options || start.is_empty() || !has_name
 }
 
-/// Whether files may be there that are called as an action is, and what follows it.
+/// Whether a pattern may match files that are called as an action is, and what follows it.
 fn may_list_action(word: &Word) -> bool {
     let Some((start, rest)) = word.text.split_once(ANYTHING) else { return false };
     let end = rest.rsplit(ANYTHING).next().unwrap_or_default();
@@ -94,7 +94,7 @@ fn may_list_action(word: &Word) -> bool {
     word.is_pattern && FIND_ACTIONS.iter().any(is_one)
 }
 
-/// Whether the value of `-C` is not told, or may be in a word that is not.
+/// Whether the value of `mapfile -C` is unknown, or may be in an unknown word.
 fn mapfile_hides(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -118,7 +118,7 @@ fn mapfile_hides(rest: &[Word]) -> bool {
     false
 }
 
-/// Whether one of the options is not told. They may stand behind operands.
+/// Whether one of the options of `split` is unknown. They may stand behind operands.
 fn split_hides(before: &[Word]) -> bool {
     let mut words = before.iter();
     while let Some(word) = words.next() {
@@ -153,7 +153,7 @@ fn split_hides(before: &[Word]) -> bool {
     false
 }
 
-/// Whether a word that is not known may be a line.
+/// Whether an unknown word may be a line.
 fn lines_hide(rest: &[Word], letters: &[char]) -> bool {
     let is_value = |n: usize| {
         let before = n.checked_sub(1).and_then(|n| rest.get(n));

@@ -1,15 +1,15 @@
-//! What git runs: commands of its own, and what these are told to run.
+//! Commands that git runs: its own, and those that these are given to run.
 
 use super::callbacks::hides_command;
 use super::programs::OPTIONS_OF_GIT;
 use super::values::values;
 use super::{ANYTHING, PATH, Search, Word, with_options_marked};
 
-/// Options of its commands that have a line as their value.
+/// Options of git's commands that have a line as their value.
 const LINE_OPTIONS: &[&str] =
     &["exec", "extcmd", "open-files-in-pager", "receive-pack", "upload-pack"];
 
-/// Keys of its configuration that say nothing of what is run begin so.
+/// Prefixes of configuration keys that have nothing to do with what is run.
 const PLAIN_KEYS: &[&str] = &["advice.", "author.", "color.", "committer.", "user."];
 
 /// Whether a variable or the like may make several words of it, with options among them.
@@ -26,7 +26,7 @@ impl Search {
             n += if has_value { 2 } else { 1 };
             let given = rest.get(n - 1)?;
             let name = word.text.split('=').next().unwrap_or_default();
-            // A variable says what it is told, or that it is told something.
+            // The value is in a variable, or the option itself is unknown.
             if name.starts_with("--config-env") || name.contains(ANYTHING) || is_several(given) {
                 return None;
             }
@@ -41,7 +41,7 @@ impl Search {
         }
         n += rest.iter().skip(n).take_while(|word| word.text == PATH).count();
         let rest = rest.get(n..).unwrap_or_default();
-        // What is told to it may begin only there.
+        // The command of git itself is unknown.
         if rest.first().is_some_and(|word| {
             is_several(word) || rest.len() > 1 && word.text.starts_with(ANYTHING)
         }) {
@@ -95,7 +95,7 @@ impl Search {
         }
     }
 
-    /// What its commands run that options of theirs say.
+    /// Looks into the lines that options of git's commands hold.
     fn values_of_git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         let Some((command, rest)) = rest.split_first() else { return Some(()) };
         let letters = match command.text.as_str() {
@@ -129,7 +129,7 @@ impl Search {
     }
 }
 
-/// Whether it may be another name for any command that is set.
+/// Whether `git config` may set an alias for an unknown command.
 fn hides_alias(rest: &[Word]) -> bool {
     let mut named = rest.iter().skip_while(|word| word.text.starts_with('-'));
     let key = named.next().map(|word| word.text.to_lowercase()).unwrap_or_default();

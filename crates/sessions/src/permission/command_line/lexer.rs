@@ -30,11 +30,11 @@ use pipeline::{Pipeline, Place};
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
 const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
-/// Quotes and substitutions in each other.
+/// Depth of quotes and substitutions in each other.
 const MAX_DEPTH: usize = 32;
 /// Commands that may begin within one, each of which is looked at to its end.
 const MAX_STARTS: usize = 64;
-/// They put what comes in into variables.
+/// Builtins that read their input into variables.
 const READING: [&str; 3] = ["mapfile", "read", "readarray"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub(in super::super) struct Word {
     pub(in super::super) text: String,
     /// The shell may make several words of it, or none.
     pub(in super::super) may_split: bool,
-    /// What these are is not told, since a variable or the like is in it.
+    /// Those words are unknown, since a variable or the like is in it.
     pub(in super::super) is_open: bool,
-    /// They may be the names of files.
+    /// Those words may be the names of files.
     pub(in super::super) is_pattern: bool,
     /// It is an option, or may be the value of one; a command is the same without it.
     pub(in super::super) is_optional: bool,
@@ -59,7 +59,7 @@ impl Word {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// The same with another text.
+    /// The same word with another text.
     pub(super) fn with(&self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self.clone() }
     }
@@ -74,11 +74,11 @@ impl Word {
     }
 }
 
-/// What a line consists of.
+/// The parts of a line.
 #[derive(Debug, Default)]
 pub(super) struct Lexed {
     pub(super) commands: Vec<Vec<Word>>,
-    /// What stands in backquotes.
+    /// Texts in backquotes.
     pub(super) lines: Vec<String>,
     /// Here-documents, which may be commands to whoever reads them.
     pub(super) documents: Vec<String>,
@@ -89,7 +89,7 @@ pub(super) struct Lexed {
     pub(super) unread: Literals,
 }
 
-/// `None` if it is no whole line, or one that cannot be told.
+/// Takes a line apart; `None` if it is no whole line, or one that shells read differently.
 pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
     let joined = source.replace("\\\n", "");
     if source.contains('\0') || is_odd(source) || is_odd(&joined) || changes_comments(source) {
@@ -143,7 +143,7 @@ struct Lexer<'a> {
     is_in_value: bool,
     /// How many `((` are open: numbers to bash, and subshells to dash.
     n_numbers: usize,
-    /// In how many others the `[[` stands that is open.
+    /// The depth at which the `[[` stands that is open.
     test: Option<usize>,
 }
 
@@ -165,7 +165,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// As it stands.
+    /// The next character as it stands: lines are not joined.
     fn raw(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
         let next = chars.next();
@@ -173,18 +173,18 @@ impl Lexer<'_> {
         next
     }
 
-    /// Whether that follows.
+    /// Whether `text` follows.
     fn is_at(&self, text: &str) -> bool {
         let mut ahead = Lexer { rest: self.rest, ..Lexer::default() };
         text.chars().all(|c| ahead.next() == Some(c))
     }
 
-    /// Whether a process takes the place of a file here.
+    /// Whether a process substitution follows.
     fn is_at_process(&self) -> bool {
         self.is_at("<(") || self.is_at(">(")
     }
 
-    /// What was read since that was the rest, as it stands.
+    /// The text that was read since `before` was the rest, as it stands.
     fn since<'b>(&self, before: &'b str) -> &'b str {
         before.get(..before.len() - self.rest.len()).unwrap_or_default()
     }
@@ -197,7 +197,7 @@ impl Lexer<'_> {
         is_there
     }
 
-    /// Goes on inside of something, if that is not in too many others.
+    /// Reads one level deeper, if that is not too deep.
     fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.depth = self.depth.checked_add(1).filter(|depth| *depth <= MAX_DEPTH)?;
         let read = read(self);
@@ -279,7 +279,7 @@ impl Lexer<'_> {
             if line.starts.len() > MAX_STARTS {
                 return None;
             }
-            // Where that parenthesis is not told from another.
+            // The parenthesis of a `case` cannot be told from the one that ends this.
             if until == Until::Parenthesis && line.has_case {
                 return None;
             }
@@ -366,7 +366,7 @@ impl Lexer<'_> {
                 '$' => self.dollar(&mut word, Quotes::None)?,
                 '`' => self.backquotes(&mut word, Quotes::None)?,
                 '*' | '?' => word.pattern(),
-                // Where somebody is at home.
+                // A home directory.
                 '~' if n_before == 0 || word.text.ends_with(['=', ':']) => match self.has_paths {
                     true => word.text.push('/'),
                     // One word, whatever blanks are in it.
@@ -450,7 +450,7 @@ impl Word {
         self.is_open |= quotes == Quotes::None;
     }
 
-    /// One word for each of some texts.
+    /// Marks the word as several, one for each of some texts.
     fn list(&mut self) {
         self.unknown(Quotes::Double);
         self.may_split = true;

@@ -1,12 +1,12 @@
-//! How programs that run others take their options: where the command begins behind them.
+//! Options of programs that run others, and where the command begins behind them.
 //!
-//! Only what is certain is told. An option that is not in the table, one that is cut short
+//! Only certain results are given. An option that is not in the table, one that is cut short
 //! (`--verb`), or a word of which the shell may make an option, leaves it open.
 
 use super::programs::{PLAIN_FLAGS, has_value_behind};
 use super::{ANYTHING, PATH, Word, is_setting};
 
-/// What stands behind a program's options.
+/// The words behind a program's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     /// A command begins at that word, or variables for one.
@@ -27,7 +27,7 @@ struct Options {
     shell: Shell,
 }
 
-/// What stands before the command, beside options.
+/// The words before the command, beside options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -41,13 +41,13 @@ enum Before {
     Subcommand(&'static str),
 }
 
-/// When a program becomes a shell that runs what comes in.
+/// The case in which a program becomes a shell that runs its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shell {
     Never,
-    /// If it is told no command.
+    /// If it is given no command.
     Always,
-    /// If it is told none, with one of these flags.
+    /// If it is given none, with one of these flags.
     With(&'static str, &'static [&'static str]),
 }
 
@@ -164,13 +164,13 @@ const OPTIONS_OF_SETARCH: &str = "-3BFILRSTXZv --32bit --3gb --4gb --addr-compat
         --addr-no-randomize --fdpic-funcptrs --mmap-page-zero --read-implies-exec --short-inode --sticky-timeouts --uname-2.6 --verbose \
         --whole-seconds";
 
-/// Where the command of a program begins.
+/// The place at which the command of a program begins.
 pub(super) fn behind_options(program: &str, rest: &[Word]) -> Behind {
     let Some(options) = of(program) else { return Behind::Unclear };
     options.start(rest).map_or(Behind::Unclear, |n| options.command(rest, n))
 }
 
-/// Whether a program is, or may be, a shell that runs what comes in, or one that reads the words of
+/// Whether a program is, or may be, a shell that runs its input, or one that reads the words of
 /// the command once more.
 pub(super) fn may_start_shell(program: &str, rest: &[Word]) -> bool {
     let Some(options) = of(program) else { return false };
@@ -221,7 +221,7 @@ fn asks_for_shell(word: &Word, letters: &str, long: &[&str]) -> bool {
 }
 
 impl Options {
-    /// Where the options end.
+    /// The index at which the options end.
     fn start(&self, rest: &[Word]) -> Option<usize> {
         let mut n = match rest.first() {
             Some(first) if self.before == Before::First => {
@@ -320,7 +320,7 @@ impl Options {
     }
 }
 
-/// Whether it is one word, and no option unless it says so.
+/// Whether a word is one word, and no option unless it is written as one.
 fn is_plain(word: &Word) -> bool {
     !word.may_split && !word.text.starts_with(ANYTHING)
 }

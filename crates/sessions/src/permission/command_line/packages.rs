@@ -1,7 +1,7 @@
-//! What package managers run beside a program that they are told: a line, a shell, what a variable
-//! names.
+//! Commands that package managers run beside a program that is named: a line, a shell, the value of
+//! a variable.
 //!
-//! Which of their options have values is not told in full. What stands behind an option that is not
+//! Not all of their options with values are listed here. What stands behind an option that is not
 //! known to have none may be its value, and may be an operand: it counts as whatever hides less.
 
 use super::around::runs_others;
@@ -9,11 +9,11 @@ use super::programs::SHELLS;
 use super::{Search, Word, is_flag, is_line, program_of};
 use crate::name_list::names;
 
-/// They run a line that is the value of `-c`.
+/// Programs that run a line that is the value of `-c`.
 const LINE_CALLERS: &[&str] = &["mise", "npm", "npx", "pnpm", "pnpx"];
-/// What stands behind their `exec` or `run` may be a line.
+/// Programs behind whose `exec` or `run` a line may stand.
 const LINE_EXECUTORS: &[&str] = &["bun", "bundle", "devbox", "pixi", "yarn"];
-/// What npm calls its commands, also in short.
+/// Names of npm's commands, also in short.
 const EXEC: &[&str] = &["exe", "exec", "x"];
 const EXPLORE: &[&str] = &["explo", "explor", "explore"];
 /// Options of npm and pnpm that have no value.
@@ -24,7 +24,7 @@ const FLAGS: &[&str] = names!(
 );
 /// Options of pnpm that have one.
 const VALUED_OF_PNPM: &[&str] = &["-C", "-F", "--dir", "--filter"];
-/// With nothing but these it only says something about itself.
+/// Options with which alone a program only prints something about itself.
 const TELLING: &[&str] = &["-h", "-v", "--help", "--version"];
 /// Commands of pnpm that other programs are called as well. What is no command and no script to it
 /// is a program.
@@ -34,7 +34,7 @@ const OWN_OF_PNPM: &[&str] = &[
 /// Settings of npm that name a line.
 const LINE_SETTINGS: &[&str] = &["browser", "call", "editor", "git", "viewer"];
 
-/// Which word is no option.
+/// A word that is no option, by its index.
 #[derive(Debug, Clone, Copy)]
 struct Operand {
     at: usize,
@@ -42,7 +42,7 @@ struct Operand {
 }
 
 impl Search {
-    /// What such a program runs, if it is another thing than a program behind it.
+    /// Looks into what such a program runs, if that is not simply a program behind it.
     pub(super) fn packages(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         if names_shell(program, rest) {
             return None;
@@ -121,7 +121,7 @@ impl Search {
     }
 }
 
-/// What a variable makes npm do.
+/// The effect of a variable on npm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setting {
     /// Nothing that is of interest.
@@ -209,7 +209,7 @@ fn calls_for_line(program: &str, rest: &[Word]) -> Vec<bool> {
     options.filter_map(call).collect()
 }
 
-/// Where a command of the program itself may stand.
+/// The places at which a subcommand of the program may stand.
 fn commands(rest: &[Word]) -> Vec<usize> {
     let operands = operands(rest);
     let n_before = operands.iter().take_while(|one| !one.is_certain).count();
@@ -231,7 +231,7 @@ fn operands(rest: &[Word]) -> Vec<Operand> {
     before.chain((end + 1..rest.len()).map(|at| Operand { at, is_certain: true })).collect()
 }
 
-/// Whether it is an option that may have the next word as its value.
+/// Whether a word is an option that may have the next word as its value.
 fn may_take_next(word: &Word) -> bool {
     let text = word.text.as_str();
     text.starts_with('-')

@@ -2,15 +2,15 @@
 
 use crate::name_list::names;
 
-/// They run a line that is one of their arguments, or what comes in.
+/// Shells: they run a line that is one of their arguments, or their input.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash"];
-/// They read lines in ways of their own.
+/// Shells that read lines in ways of their own.
 pub(super) const OTHER_SHELLS: &[&str] =
     &["fish", "csh", "tcsh", "nu", "pwsh", "elvish", "xonsh", "rc"];
-/// They stand before a command and change nothing about what it is.
+/// Words before a command that change nothing about what it is.
 pub(super) const KEYWORDS: &[&str] =
     &["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
-/// They run what stands behind them and their options, beside [`SUBCOMMAND_RUNNERS`].
+/// Programs that run the command behind them and their options, beside [`SUBCOMMAND_RUNNERS`].
 pub(super) const WRAPPERS: &[&str] = names!(
     ", builtin bunx busybox bwrap caffeinate capsh catatonit catchsegv cgexec choom chpst chronic \
      chroot chrt command corepack cpulimit cross-env dbus-launch dbus-run-session doas dotenv \
@@ -22,25 +22,25 @@ pub(super) const WRAPPERS: &[&str] = names!(
      su-exec sudo systemd-inhibit systemd-run taskset time timeout tini torify torsocks toybox \
      tsocks uname26 unbuffer unshare uvx valgrind watchexec x86_64 xargs xvfb-run"
 );
-/// They run a line that is one of their arguments, or all of them.
+/// Programs that run a line that is one of their arguments, or all of them.
 pub(super) const LINE_RUNNERS: &[&str] = names!(
     "alias cargo-watch chokidar compgen complete concurrently cross-env-shell entr eval flock \
      hyperfine mapfile mispipe newgrp nix-shell nodemon parallel readarray runuser screen script \
      sem sg split ssh start-server-and-test su tmux trap watch watchexec"
 );
-/// Of those, they have the line as the value of an option, or for another machine or terminal.
+/// Line runners with the line in an option, or for another machine or terminal.
 pub(super) const LINES_IN_OPTIONS: &[&str] =
     names!("cargo-watch chokidar compgen complete mapfile nodemon readarray screen split ssh tmux");
-/// Of those, they give the values of their options to a shell as they are.
+/// Line runners that give the values of their options to a shell as they are.
 pub(super) const FOR_SHELL: &[&str] =
     names!("alias compgen complete flock mapfile readarray runuser script sg split su trap");
-/// They run the value of an option, and take it for a line of a shell or for words.
+/// Programs that run the value of an option, which they take for a line of a shell or for words.
 pub(super) const VALUE_RUNNERS: &[&str] = &["rsync", "scp", "sftp", "ssh", "tar"];
-/// They have a file, a directory or a number before the command.
+/// Wrappers with a file, a directory or a number before the command.
 pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
     "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",
 ];
-/// They run what stands behind a command of their own that runs others.
+/// Programs with a subcommand that runs the command behind it.
 pub(super) const SUBCOMMAND_RUNNERS: &[&str] = names!(
     "asdf aws-vault bun bundle chamber conda devbox devenv direnv distrobox docker docker-compose \
      doppler dotenvx flox fnm foreman goenv hatch incus infisical jenv jj kubectl lerna limactl \
@@ -48,10 +48,10 @@ pub(super) const SUBCOMMAND_RUNNERS: &[&str] = names!(
      pipx pixi plenv pnpm podman poetry pyenv rbenv rr rustup rye samply toolbox tox uv volta \
      yarn"
 );
-/// That command.
+/// Names of that subcommand.
 pub(super) const RUN_SUBCOMMANDS: &[&str] =
     &["--", "develop", "dlx", "exe", "exec", "run", "shell", "unshare", "x"];
-/// Other names of that command.
+/// Other names of that subcommand, by program.
 pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("bundle", &["e", "ex"]),
     ("flox", &["activate"]),
@@ -62,7 +62,7 @@ pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("samply", &["record"]),
     ("tox", &["e"]),
 ];
-/// Commands of theirs that have others.
+/// Subcommands that have subcommands of their own.
 pub(super) const GROUPS: &[&str] =
     &["alpha", "compose", "container", "env", "self", "tool", "util"];
 /// The same, behind words of their own; or they have a command behind `--`.
@@ -82,13 +82,13 @@ pub(super) const LINE_LETTERS: &[(&str, &[char])] = &[
     ("nodemon", &['x']),
     ("readarray", &['C']),
 ];
-/// Their `run` runs a script of the project.
+/// Programs whose `run` runs a script of the project.
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Commands of theirs that run a script and nothing else; those of bun may run programs, too.
 pub(super) const SCRIPT_COMMANDS: &[&str] = &["run", "start", "test"];
-/// They run what comes in, somewhere or some time.
+/// Programs that run their input, somewhere or some time.
 pub(super) const STDIN_RUNNERS: &[&str] = &["at", "batch", "parallel", "ssh"];
-/// They start a shell if they have fewer words than so many, or no line behind `-c`.
+/// Programs that start a shell if they have fewer words than so many, or no line behind `-c`.
 pub(super) const STARTING_SHELLS: &[(&str, Option<usize>)] = &[
     ("firejail", Some(1)),
     ("login", Some(9)),
@@ -109,7 +109,7 @@ pub(super) const SHELL_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("podman", &["unshare"]),
     ("poetry", &["shell"]),
 ];
-/// Builtins that look for code in what they are told.
+/// Builtins that look for code in their arguments.
 pub(super) const EVALUATING_BUILTINS: &[&str] = &[
     "[", "[[", "declare", "export", "getopts", "let", "local", "printf", "read", "readonly",
     "test", "typeset", "unset", "wait",
@@ -117,20 +117,20 @@ pub(super) const EVALUATING_BUILTINS: &[&str] = &[
 /// Builtins that set variables.
 pub(super) const DECLARING_BUILTINS: &[&str] =
     &["declare", "export", "local", "readonly", "typeset"];
-/// They set the variable that is their first word.
+/// Loops that set the variable that is their first word.
 pub(super) const LOOPS: &[&str] = &["for", "select"];
-/// Builtins that set variables which they are told by name.
+/// Builtins that set variables whose names they are given.
 pub(super) const READING_BUILTINS: &[&str] = &["getopts", "mapfile", "printf", "read", "readarray"];
-/// How variables end whose value others run.
+/// Suffixes of variables whose value other programs run.
 pub(super) const LINE_VARIABLES: &[&str] = names!(
     "ASKPASS BROWSER COMMAND EDITOR GIT_EXTERNAL_DIFF GIT_SSH LESSCLOSE LESSOPEN PAGER RSH \
      RUSTC_WORKSPACE_WRAPPER RUSTC_WRAPPER SVN_SSH VISUAL _RUNNER"
 );
-/// Whatever they name is done, in any order.
+/// Programs that do whatever their arguments name, in any order.
 pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
-/// They run what they read.
+/// Builtins that run the file that they read.
 pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
-/// Options with a value in the next word, of programs whose other options are not told.
+/// Options with a value in the next word, of programs whose other options are not listed.
 const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
     (
         &["docker", "docker-compose", "nerdctl", "podman"],
@@ -148,7 +148,7 @@ const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
 ];
 /// Options without a value, of all of these.
 pub(super) const PLAIN_FLAGS: &[&str] = &["-d", "-i", "-it", "-t", "-ti", "--rm"];
-/// They have options that name the program: so it begins, and the letters that are the same.
+/// Options that name the program to run: beginnings of the long ones, and the same as letters.
 pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
     ("docker", &["--entrypoint"], ""),
     ("docker-compose", &["--entrypoint"], ""),
@@ -156,17 +156,17 @@ pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
     ("podman", &["--entrypoint"], ""),
     ("start-stop-daemon", &["--e", "--sta"], "ax"),
 ];
-/// What git takes before its command, with a value behind it.
+/// Options of git before its command, with a value behind them.
 pub(super) const OPTIONS_OF_GIT: &[&str] = names!(
     "-C -c --attr-source --config-env --git-dir --namespace --shallow-file --super-prefix \
      --work-tree"
 );
-/// What `xargs` takes before its command, with a value behind it.
+/// Options of `xargs` before its command, with a value behind them.
 pub(super) const OPTIONS_OF_XARGS: &[&str] =
     names!("--arg-file --delimiter --max-args --max-chars --max-procs --process-slot-var");
 /// The same of one letter, which others may stand before.
 pub(super) const LETTERS_OF_XARGS: &str = "EIJLPRSadns";
-/// Behind these `find` has a command.
+/// Actions of `find` with a command behind them.
 pub(super) const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Whether an option of that program has its value in the next word.
@@ -175,7 +175,7 @@ pub(super) fn has_value_behind(program: &str, option: &str) -> bool {
     known.any(|(_, options)| options.contains(&option))
 }
 
-/// What a table says of a program.
+/// The row of a table for a program.
 pub(super) fn row<T: Copy>(table: &[(&str, T)], program: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == program).map(|(_, row)| *row)
 }

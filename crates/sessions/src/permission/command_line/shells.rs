@@ -1,13 +1,13 @@
-//! What a shell runs that is told by its options: a line, a script, or what comes in.
+//! The line, script or input that a shell runs, as its options say.
 //!
 //! The options are a closed list. With one that is not in it, or that only the shell around will
-//! know, it is not told which word is the line, nor how that is read.
+//! know, it cannot be told which word is the line, nor how that is read.
 
 use super::lexer::is_of_name;
 use super::{ANYTHING, Search, Word, is_changed, is_unseen_script};
 use crate::name_list::names;
 
-/// With one of these alone it only says something about itself.
+/// Options with which alone a shell only prints something about itself.
 const TELLING: &[&str] = &["--help", "--version"];
 /// Long options of bash, which may have one dash as well as two. To dash they are errors.
 const LONG: &[&str] = names!(
@@ -19,7 +19,7 @@ const LONG_WITH_FILE: &[&str] = &["init-file", "rcfile"];
 /// Letters of bash and dash. `-s` runs what comes in, with `-k` words of a command are variables,
 /// and `-H` reads the line in another way.
 const LETTERS: &str = "BCDEPTabcefhilmnprtuvx";
-/// They have a value each, in the next words.
+/// Letters that have a value each, in the next words.
 const VALUED: [char; 2] = ['o', 'O'];
 /// Shells that may have what follows an `o` in the same word as its value, and other letters.
 const OTHERS: &[&str] = &["ash", "ksh", "mksh", "zsh"];
@@ -28,7 +28,7 @@ const LETTERS_OF_OTHERS: &str = "cefilnuvx";
 /// A value of `-o` that makes variables of words of a command.
 const KEYWORD: &str = "keyword";
 
-/// Where the line or the script of a shell stands.
+/// The place of a shell's line or script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     at: usize,
@@ -36,7 +36,7 @@ struct Place {
 }
 
 impl Search {
-    /// A shell, and the words behind it.
+    /// Looks into the words behind a shell.
     pub(super) fn shell(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         if matches!(rest, [word] if TELLING.contains(&word.text.as_str())) {
             return Some(());
@@ -115,7 +115,7 @@ fn is_name_of_option(word: &Word) -> bool {
         && word.text != KEYWORD
 }
 
-/// Whether it is the word that it seems to be, and no other.
+/// Whether a word is known in full.
 fn is_told(word: &Word) -> bool {
     !word.may_split && !word.text.contains(ANYTHING)
 }

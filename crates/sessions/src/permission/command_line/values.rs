@@ -1,10 +1,10 @@
-//! Options of programs for archives and other machines, the value of which they run.
+//! Options of `tar`, `rsync` and OpenSSH's programs whose value is run.
 
 use super::programs::row;
 use super::{ANYTHING, Search, Word, is_unseen_script};
 use crate::name_list::names;
 
-/// So the options begin behind which somebody says what `tar` runs.
+/// Long options of `tar` with a value that it runs.
 const LONG_OF_TAR: &[&str] = names!(
     "checkpoint-action info-script new-volume-script rmt-command rsh-command to-command \
      use-compress-program"
@@ -12,14 +12,14 @@ const LONG_OF_TAR: &[&str] = names!(
 /// Options of OpenSSH's programs that have a value.
 const VALUED: &[(&str, &str)] =
     &[("scp", "DFJPSXcilo"), ("sftp", "BDFJPRSXbcilos"), ("ssh", "BDEFIJLOQRSWbceilmopw")];
-/// What may be told to these by a line, or a file, that is run or read.
+/// Keys of ssh's configuration that run a line, or read a file.
 const READ_BY_SSH: &[&str] = &["include", "match"];
 
 /// The value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
     pub(super) word: Word,
-    /// It is a word of its own, and may be something else.
+    /// The value is a word of its own, and may be something else.
     pub(super) is_next: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> 
 }
 
 impl Search {
-    /// What such a program runs by its options.
+    /// Looks into what such a program runs by its options.
     pub(super) fn by_values(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         match program {
             "tar" => {
@@ -81,7 +81,7 @@ impl Search {
         Some(())
     }
 
-    /// `key=value` or `key value`
+    /// Looks into a value of `ssh -o`: `key=value` or `key value`.
     fn told_to_ssh(&mut self, word: &Word, depth: usize) -> Option<()> {
         let is_between = |c: char| c.is_whitespace() || c == '=' || c == '"';
         let text = word.text.trim_matches(is_between);

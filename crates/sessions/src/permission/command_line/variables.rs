@@ -1,8 +1,8 @@
 //! Variables that make programs run something, and arrays of bash.
 //!
-//! What an array is told as a text in parentheses, bash reads once more: `declare -a z="$y"` runs the
-//! commands in `y` if that begins with a parenthesis, and so does `declare z="$y"` if `z` is an array
-//! already. `z=("$y")` and `z="$y"` do not.
+//! Bash reads a text in parentheses once more where an array is declared by it:
+//! `declare -a z="$y"` runs the commands in `y` if that begins with a parenthesis, and so does
+//! `declare z="$y"` if `z` is an array already. `z=("$y")` and `z="$y"` do not.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,19 @@ use super::programs::LINE_VARIABLES;
 use super::{ANYTHING, Word, is_setting, setting};
 use crate::name_list::names;
 
-/// They may read what is in parentheses once more.
+/// Builtins that may read what is in parentheses once more.
 const DECLARING: &[&str] = &["declare", "local", "typeset"];
 /// The same, with an option for arrays.
 const MARKING: &[&str] = &["export", "readonly"];
 const READING: &[&str] = &["mapfile", "readarray"];
-/// Arrays that bash makes; so others begin, or that is all.
+/// Arrays that bash makes, by name or prefix.
 const OWN: &[&str] =
     names!("BASH_ COMPREPLY COMP_WORDS COPROC DIRSTACK FUNCNAME GROUPS MAPFILE PIPESTATUS");
 
 /// Whether a variable may make git run something; that a directory of files is no repository,
 /// as the built-in agent has it, does not.
 pub(super) fn may_configure_git(name: &str, value: &str) -> bool {
-    // Where it has its commands.
+    // The directory of git's own commands.
     if name.starts_with("GIT_EXEC_PATH") {
         return true;
     }
@@ -39,15 +39,14 @@ pub(super) fn may_configure_git(name: &str, value: &str) -> bool {
     !is_harmless
 }
 
-/// Whether it sets such a variable for what comes after.
+/// Whether a word sets such a variable for what comes after.
 pub(super) fn configures_git(word: &Word) -> bool {
     let name = word.text.split(['=', '+']).next().unwrap_or_default();
     let value = word.text.split_once('=').map_or("", |(_, value)| value);
     may_configure_git(name, value)
 }
 
-/// Whether it names a variable whose value, which is not told, others run or are told what to run
-/// by.
+/// Whether a word names a variable by whose unknown value other programs run something.
 pub(super) fn is_read_by_others(word: &Word) -> bool {
     let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
     let is_told = ["ENV", "PS0", "PS4"].contains(&name)
@@ -56,19 +55,19 @@ pub(super) fn is_read_by_others(word: &Word) -> bool {
     is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
 }
 
-/// Whether others run what is in it, or in a place of it.
+/// Whether other programs run the value of a variable, or an element of it.
 pub(super) fn is_line_variable(name: &str) -> bool {
     let name = name.split(['+', '[', ANYTHING]).next().unwrap_or_default();
     LINE_VARIABLES.iter().any(|end| name.ends_with(end))
 }
 
-/// What a line does to arrays.
+/// Arrays of a line, and what it sets that may be one.
 #[derive(Debug, Default)]
 pub(super) struct Arrays {
     made: BTreeSet<String>,
-    /// What is set to a text that may be in parentheses, and is no array by that.
+    /// Variables set to a text that may be in parentheses, and that are no array by that.
     told: BTreeSet<String>,
-    /// One is made the name of which is not told.
+    /// An array is made whose name is unknown.
     has_any: bool,
 }
 
@@ -80,7 +79,7 @@ impl Arrays {
         }
     }
 
-    /// A command; none if it may read a text once more.
+    /// Notes a command; none if it may read a text once more.
     pub(super) fn see(&mut self, program: &str, rest: &[Word]) -> Option<()> {
         let has = |letters: &[char]| rest.iter().any(|word| has_letter(word, letters));
         let is_declaring = DECLARING.contains(&program);

@@ -13,10 +13,10 @@ const WRITTEN: &[&str] =
     names!("content contents file_content fileContent file_text fileText new_content newContent");
 /// Members that hold changes, of whatever shape.
 const CHANGES: [&str; 2] = ["edits", "replacements"];
-/// What lines begin with that only patches have.
+/// Beginnings of lines that only patches have.
 const IN_PATCHES: [&str; 5] =
     ["*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: ", "diff --git "];
-/// Values in each other, also where one is written as the text of another.
+/// Depth of values in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 16;
 
 pub(super) fn is_shown(input: &Value) -> bool {

@@ -6,31 +6,31 @@ use super::named::expanded;
 use crate::name_list::names;
 use projection::command_line;
 
-/// Members that hold one, in small letters and without what joins words.
+/// Members that hold a command, in small letters and without `_` and `-`.
 const MEMBERS: &[&str] = names!(
     "argv bash cmd cmdline command commandline commands executable program script shell \
      shellcommand"
 );
-/// Members that hold what follows a program.
+/// Members that hold the arguments of a program.
 const ARGUMENTS: [&str; 7] =
     ["args", "arguments", "cmdargs", "commandargs", "parameters", "params", "subcommand"];
-/// Members that may hold one, of a tool that says nothing else of it.
+/// Members that may hold a command, of a tool that says nothing else of one.
 const MAYBE: [&str; 4] = ["code", "exec", "line", "run"];
-/// Beside a command, what a tool runs may stand in these as well.
+/// Members of a tool that runs something which may hold commands as well.
 const MAYBE_IF_RUN: [&str; 4] = ["input", "query", "stdin", "text"];
-/// Without one, here.
+/// Members of a tool that names no command which may hold one.
 const MAYBE_WITHOUT: [&str; 2] = ["args", "arguments"];
 /// Members that say where a command runs.
 const DIRECTORIES: [&str; 6] =
     ["cwd", "dir", "directory", "dirpath", "workdir", "workingdirectory"];
-/// Members beside a command that change nothing about what it does; where is told by others.
+/// Members beside a command that change nothing about what it does, [`DIRECTORIES`] aside.
 const HARMLESS: &[&str] = names!(
     "background callid description explanation id isbackground justification login \
      maxoutputtokens messageid mode parsedcmd reason requestid runinbackground sessionid \
      simplecommands timeout timeoutms title toolcallid turnid type yieldtimems"
 );
 const ENVIRONMENTS: [&str; 3] = ["env", "environment", "envs"];
-/// Inputs in each other, also where one is written as the text of another.
+/// Depth of inputs in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 8;
 
 /// Whether a command is all that the input is about.
@@ -53,7 +53,7 @@ pub(super) fn is_all(input: &Value) -> bool {
     }
 }
 
-/// Where it says that its command runs.
+/// The directories in which the input says that its command runs.
 pub(super) fn directories(input: &Value) -> Vec<String> {
     let members = input.as_object().into_iter().flatten();
     let members = members.filter(|(name, _)| DIRECTORIES.contains(&plain(name).as_str()));
@@ -72,14 +72,14 @@ pub(super) fn lines(input: &Value, kind: &str) -> Vec<String> {
     found
 }
 
-/// Whether a program's text is in it, in whatever language.
+/// Whether the input holds a program's text, in whatever language.
 pub(super) fn has_code(input: &Value) -> bool {
     let mut found = Vec::new();
     maybe(input, &["code"], MAX_DEPTH, &mut found);
     found.iter().any(|text| !text.trim().is_empty())
 }
 
-/// Whether it is no reading: words of a command, or a page to be fetched.
+/// Whether the input is not that of reading: words of a command, or a page to be fetched.
 pub(super) fn is_no_reading(input: &Value) -> bool {
     let is_page = |value: &Value| {
         let text = value.as_str().unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -98,7 +98,7 @@ pub(super) fn is_no_reading(input: &Value) -> bool {
     }
 }
 
-/// Whether a text is all of it that is no path, as far as can be told.
+/// Whether the input is a text alone, and no path, as far as can be told.
 pub(super) fn is_line(input: &Value) -> bool {
     let text = input.as_str().unwrap_or_default();
     inner(text).is_none() && text.trim().contains(char::is_whitespace)
@@ -127,12 +127,12 @@ fn maybe(input: &Value, names: &[&str], depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// In small letters, and without what joins words.
+/// A name in small letters, and without `_` and `-`.
 fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], "")
 }
 
-/// All of them, a line each, as a shell would read them; the environment that they get comes first.
+/// All commands of an input, a line each, as a shell would read them, with their environment first.
 pub(super) fn command(input: &Value, kind: &str) -> Option<String> {
     let mut found = Vec::new();
     match input {
@@ -200,7 +200,7 @@ fn inner(text: &str) -> Option<Value> {
     is_object.then(read).flatten().filter(Value::is_object)
 }
 
-/// Words that stand where a command does are one.
+/// A list of words in the place of a command, as a command.
 fn named(value: &Value) -> Value {
     match value {
         Value::Array(_) => serde_json::json!({ "command": value }),

@@ -1,7 +1,7 @@
 //! Paths that a tool's input names somewhere, whatever its members are called.
 //!
-//! Agents have their own words for what a tool takes. A rule that denies, and the wall around our
-//! own files, hold for a path wherever it stands, but for the text that a tool writes.
+//! Agents have their own names for a tool's arguments. A rule that denies, and the protection of
+//! our own files, hold for a path wherever it stands, but for the text that a tool writes.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::{LIST_MEMBERS, PATH_MEMBERS};
 use crate::name_list::names;
 
-/// Members that hold text, not what is done to it.
+/// Members that hold text, and no paths.
 const TEXTS: &[&str] = names!(
     "content contents text old_string new_string oldText newText old_str new_str prompt \
      description query pattern regex command cmd"
 );
-/// What the lines of patches begin with that name a file.
+/// Beginnings of the lines of patches that name a file.
 const IN_PATCHES: [&str; 8] = [
     "*** Update File: ",
     "*** Add File: ",
@@ -26,16 +26,16 @@ const IN_PATCHES: [&str; 8] = [
     "rename to ",
     "rename from ",
 ];
-/// Values in each other, also where one is written as the text of another.
+/// Depth of values in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 64;
 const MAX_PATHS: usize = 1024;
 const MAX_PATH_BYTES: usize = 4096;
 
-/// What a tool's input names.
+/// The paths that a tool's input names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) paths: Vec<String>,
-    /// There is more than is looked at.
+    /// There are more than are looked at.
     pub(super) is_cut: bool,
 }
 
@@ -88,7 +88,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 impl Named {
-    /// `is_path_wanted` if it stands where a path is expected.
+    /// Collects paths in a value; `is_path_wanted` if it stands where a path is expected.
     fn look(&mut self, value: &Value, depth: usize, is_path_wanted: bool) {
         if depth == 0 || self.is_cut {
             self.is_cut = true;

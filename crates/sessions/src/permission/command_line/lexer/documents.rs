@@ -8,7 +8,7 @@ use super::{ANYTHING, Lexer, Quotes, Word};
 #[derive(Debug)]
 pub(super) struct HereDocument {
     delimiter: String,
-    /// With quotes around its delimiter it is as it stands.
+    /// Its delimiter has no quotes; with them the text is taken as it stands.
     is_expanded: bool,
     may_be_indented: bool,
 }
@@ -24,7 +24,7 @@ impl HereDocument {
 }
 
 impl Lexer<'_> {
-    /// Where input comes from and output goes may stand between any two words.
+    /// Reads a redirection, which may stand between any two words.
     pub(super) fn redirection(&mut self) -> Option<()> {
         let is_operator = |c: char| matches!(c, '<' | '>' | '&' | '|');
         let mut operator = String::new();
@@ -45,7 +45,7 @@ impl Lexer<'_> {
         }
         if operator == "<<" {
             let written = self.since(before);
-            // What ends it is not told, or not to every shell.
+            // Its end is unknown, or not the same to every shell.
             let is_odd =
                 written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
             if is_odd || written.contains("\\\n") || written.contains('~') || !self.is_read_alike()
@@ -98,8 +98,8 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// What a here-document says may become the value of a variable: in a substitution, or by a
-    /// builtin.
+    /// Notes the text of a here-document, which may become the value of a variable: in a
+    /// substitution, or by a builtin.
     fn unread(&mut self, text: &str) {
         match self.depth > 0 {
             true => self.found.told.literals.see_document(text),
@@ -107,7 +107,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads the commands in a text in which quotes mean nothing, and tells the rest.
+    /// Reads the commands in a text in which quotes mean nothing, and returns the rest.
     fn expansions(&mut self) -> Option<String> {
         let mut text = Word::default();
         while let Some(c) = self.next() {

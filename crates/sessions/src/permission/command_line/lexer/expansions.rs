@@ -1,23 +1,23 @@
-//! What a shell puts in the place of a `$` and of backquotes: of which the commands are told, and of
-//! the rest that it is not known.
+//! Expansions of `$` and of backquotes: the commands in them are read, and what a shell makes of
+//! the rest is not known.
 
 use super::numbers::{Within, may_be_variable, may_hide_code};
 use super::odd::{PATH, PATHS};
 use super::{Lexer, Quotes, Until, Word, is_of_name};
 
-/// Before and behind these a path is all of a word, or of a part of it that is no program.
+/// Characters between which a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";
 const BEHIND_PATH: &str = " \t\n;&|):,/";
 
-/// Variables without a name, before what `${x:1}` has behind its name.
+/// Special parameters, before what `${x:1}` has behind its name.
 const SPECIAL: [&str; 6] = ["@:", "*:", "?:", "$:", "-:", "!:"];
-/// Behind the name there is a value, and no number.
+/// Operators behind a parameter's name with a value behind them, and no number.
 const BEFORE_VALUE: [&str; 4] = [":-", ":=", ":?", ":+"];
-/// What may make code of a text, if it is written as a number.
+/// Characters that may make code of a text, if they are written as numbers.
 const CODE: [u32; 4] = ['$' as u32, '`' as u32, '(' as u32, '[' as u32];
 
 impl Lexer<'_> {
-    /// What follows a `$`.
+    /// Reads what follows a `$`.
     pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
         match self.peek() {
             Some('(') if self.is_at("((") => {
@@ -74,8 +74,8 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// A variable that holds a path, behind its name. What is joined to it may be all that there
-    /// is: the variable may not be set.
+    /// Adds a variable that holds a path, behind its name. What is joined to it may be all that
+    /// there is: the variable may not be set.
     fn path(&self, word: &mut Word, quotes: Quotes) {
         let mut behind = Lexer { rest: self.rest, ..Lexer::default() };
         if quotes == Quotes::Double {
@@ -112,7 +112,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// What follows a backslash in `$'…'`, behind its first letter.
+    /// Reads an escape in `$'…'`, behind its first letter.
     fn number(&mut self, first: char) -> Option<()> {
         let (radix, n_digits, start) = match first {
             '0'..='7' => (8, 2, first.to_digit(8)?),
@@ -196,7 +196,7 @@ impl Lexer<'_> {
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
                 '$' => self.dollar(&mut inner, quotes)?,
                 '`' => self.backquotes(&mut inner, quotes)?,
-                // A value that somebody may take for a command is not told.
+                // A value that somebody may take for a command is not kept.
                 c => inner.text.push(c),
             }
             if is_number {
@@ -213,8 +213,8 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// Behind the backquote. In a value, numbers or a here-document it rests on the shell whether
-    /// `\"` in it is a quote or a letter: both are told.
+    /// Reads backquotes, behind the first. In a value, numbers or a here-document it rests on the
+    /// shell whether `\"` in it is a quote or a letter: both readings are kept.
     pub(super) fn backquotes(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
         // With such a quote as a letter, and as a quote.
         let (mut line, mut quoted) = (String::new(), String::new());

@@ -1,5 +1,5 @@
-//! What stands in the words of a line as text, and is code to a bash that reads it once more: as a
-//! number, as the name of a variable or as a prompt.
+//! Texts in the words of a line that are code to a bash that reads them once more: as a number, as
+//! the name of a variable or as a prompt.
 //!
 //! In numbers and names it is code only behind a bracket, as in `b[ $(x)]`. A line may put that
 //! together out of several texts, so all of them are looked at.
@@ -7,12 +7,12 @@
 use super::ANYTHING;
 use super::odd::is_odd;
 
-/// What makes bash read something once more, and what it may find there.
+/// Reasons for bash to read a text once more, and the code that it may find there.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Told {
     /// Variables are worked out as numbers, for which bash runs code that is in their values.
     pub(super) has_numbers: bool,
-    /// A variable is set the name of which is not told.
+    /// A variable is set whose name is unknown.
     pub(super) has_names: bool,
     pub(in super::super) literals: Literals,
 }
@@ -28,12 +28,12 @@ impl Told {
         self.has_numbers
     }
 
-    /// Whether a part of an array may be set the name of which is not told.
+    /// Whether a part of an array may be set whose name is unknown.
     pub(in super::super) fn may_name_element(&self) -> bool {
         self.has_names || self.has_numbers && self.literals.has_bracket()
     }
 
-    /// Whether bash may run what is no command in a line.
+    /// Whether bash may run a text of the line that is no command in it.
     pub(in super::super) fn may_run_text(&self) -> bool {
         self.may_name_element() && self.literals.has_code()
     }
@@ -43,7 +43,7 @@ impl Told {
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Literals {
     texts: Vec<String>,
-    /// One names what bash takes for code.
+    /// One of them names a variable or option with which bash takes text for code.
     is_odd: bool,
 }
 
@@ -53,7 +53,7 @@ impl Literals {
         self.see_document(text);
     }
 
-    /// The same of what names nothing.
+    /// The same for a text that names nothing.
     pub(super) fn see_document(&mut self, text: &str) {
         let is_test = ["[", "[["].contains(&text);
         if text.contains(['$', '`', '[', '(', '\\', '%']) && !is_test {
@@ -66,7 +66,7 @@ impl Literals {
         self.texts.push("[".to_owned());
     }
 
-    /// What follows a bracket that may begin a pattern, or stand before what a variable holds.
+    /// Notes a bracket that may begin a pattern, or stand before what a variable holds.
     pub(super) fn see_pattern(&mut self, rest: &str) {
         let within = rest.split(']').next().unwrap_or_default();
         if within.contains(['$', '`']) {
@@ -107,7 +107,7 @@ impl Literals {
     }
 }
 
-/// Whether it is code to whoever reads it once more.
+/// Whether a text is code to a shell that reads it once more.
 pub(super) fn is_code(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }

@@ -1,22 +1,22 @@
-//! Variables and options of bash that a command names, of which some make code of what is none.
+//! Variables and options of bash that a command names; some of them make code of plain text.
 
 use super::{ANYTHING, Word};
 use crate::name_list::names;
 
-/// Builtins that make variables, or set those that they are told by name.
+/// Builtins that make variables, or set those whose names they are given.
 const NAMING: &[&str] =
     names!("declare export getopts local mapfile read readarray readonly typeset");
-/// Of those, they may set a part of a variable, and one of a whole name that is not told.
+/// Of those, builtins that may set a part of a variable, also of one with an unknown name.
 const NAMING_PARTS: [&str; 6] = ["declare", "local", "mapfile", "read", "readarray", "typeset"];
 /// Variables that make bash run something else.
 const ODD_NAMES: [&str; 8] =
     ["BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "BASH_FUNC_", "PS0", "PS4", "SHELLOPTS"];
-/// Before a builtin it is the same.
+/// Words before a builtin that change nothing about it.
 const BEFORE_BUILTIN: [&str; 6] = ["!", "-p", "--", "builtin", "command", "time"];
 /// Options of `read` and `mapfile` with a value that is no name.
 const VALUED: [char; 11] = ['C', 'O', 'c', 'd', 'i', 'n', 'N', 'p', 's', 't', 'u'];
 
-/// Whether a command sets a variable by a name that is not told, or another name for one.
+/// Whether a command sets a variable by an unknown name, or another name for one.
 pub(super) fn names_variable(words: &[Word]) -> bool {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     let is_unknown = |word: &Word| name_of(word).contains(ANYTHING);
@@ -25,7 +25,7 @@ pub(super) fn names_variable(words: &[Word]) -> bool {
         || named_by_printf(words).is_some_and(|name| name.contains(ANYTHING))
 }
 
-/// Whether a command may name what makes bash run something else, by a name that is not told.
+/// Whether a command may set by an unknown name what makes bash run something else.
 pub(super) fn may_name_odd(words: &[Word]) -> bool {
     let is_before =
         |word: &&Word| word.text.contains('=') || BEFORE_BUILTIN.contains(&word.text.as_str());
@@ -43,7 +43,7 @@ pub(super) fn may_name_odd(words: &[Word]) -> bool {
         let before = n.checked_sub(1).and_then(|n| rest.get(n));
         before.is_some_and(|before| before.text.starts_with('-') && before.text.ends_with(VALUED))
     };
-    // Another name for a variable that is not told.
+    // Another name for an unknown variable.
     let is_alias = |word: &Word| {
         !word.text.starts_with('-')
             && word.text.split_once('=').is_none_or(|(_, name)| name.contains(ANYTHING))
@@ -83,14 +83,14 @@ pub(super) fn named_by_printf(words: &[Word]) -> Option<&str> {
     }
 }
 
-/// Whether it is an option with one of these letters, or may be.
+/// Whether a word is an option with one of these letters, or may be.
 pub(super) fn is_option(word: &Word, letters: &[char]) -> bool {
     let is_one = |c: char| letters.contains(&c) || c == ANYTHING;
     word.text.starts_with(['-', '+']) && word.text.contains(is_one)
         || word.text.starts_with(ANYTHING)
 }
 
-/// Whether one of the options of `set` is not told.
+/// Whether one of the options of `set` is unknown.
 fn has_unknown_option(rest: &[Word]) -> bool {
     let mut is_behind = false;
     for word in rest {
@@ -122,7 +122,7 @@ fn is_unknown(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c == ANYTHING)
 }
 
-/// Whether such a name may be what is between other letters.
+/// Whether a name with unknown parts may be one of [`ODD_NAMES`].
 fn may_be_odd(name: &str) -> bool {
     let name = name.split('[').next().unwrap_or_default();
     let mut parts = name.split(ANYTHING);

@@ -1,6 +1,6 @@
 //! Numbers that a shell works out: `$((…))`, and what else bash takes for one.
 //!
-//! What ends them and what is in them is told where every shell agrees: there are no quotes in
+//! Their end and their content are known where every shell agrees: there are no quotes in
 //! them, which are none to dash, and two parentheses end them at once. Else bash takes them for a
 //! subshell in a substitution, and dash reads on. Commands are only in substitutions then.
 //!
@@ -13,10 +13,10 @@ use super::{ANYTHING, Lexer, Quotes, Word};
 
 /// Variables that are numbers to bash.
 const NUMBERS: [&str; 6] = ["BASHPID", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS"];
-/// They compare numbers.
+/// Operators that compare numbers.
 const COMPARING: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 
-/// Where a subscript stands.
+/// The place of a subscript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
     /// `a[1]=x`, `([1]=x)`
@@ -33,7 +33,7 @@ impl Within {
         }
     }
 
-    /// Whether it may end what the subscript stands in, to some shell.
+    /// Whether a character may end what the subscript stands in, to some shell.
     fn may_end_at(self, c: char) -> bool {
         match self {
             Self::Word => " \t\n;&|()<>".contains(c),
@@ -120,7 +120,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether bash may find code in what begins with that letter, and is no code before.
+/// Whether bash may find code in a text that begins with `first` and was no code before.
 pub(super) fn may_hide_code(first: char, written: &str) -> bool {
     match first {
         '\\' => true,
@@ -131,12 +131,12 @@ pub(super) fn may_hide_code(first: char, written: &str) -> bool {
     }
 }
 
-/// Whether a variable may begin with it, the value of which is worked out as well.
+/// Whether a variable may begin with a character; its value is worked out as well.
 pub(super) fn may_be_variable(c: char) -> bool {
     c.is_ascii_alphabetic() || "_$`".contains(c)
 }
 
-/// Whether a line sets a variable that bash takes for a number, whatever it is told.
+/// Whether a line may set a variable that bash takes for a number, whatever its value.
 pub(super) fn names_number(source: &str) -> bool {
     NUMBERS.iter().any(|name| source.contains(name))
 }

@@ -1,12 +1,12 @@
-//! What a line as a whole says of how it is read.
+//! Checks of a line as a whole, for what changes how it is read.
 //!
-//! There is what makes a shell read it in another way than it is read here; and there are variables
+//! Some names make a shell read it in another way than it is read here; and there are variables
 //! that hold the path of a directory, unless a line does something to variables.
 
 use super::is_of_name;
 use crate::name_list::names;
 
-/// With these bash takes for code what is text to whoever reads a line.
+/// Texts with which bash takes for code what is plain text to whoever reads a line.
 const ODD: &[&str] = names!(
     "@P} PS0= PS0+= PS0:= PS0[ PS4= PS4+= PS4:= PS4[ BASH_CMDS BASH_ENV BASH_FUNC_ BASH_ALIASES \
      BASHOPTS SHELLOPTS histexpand"
@@ -16,14 +16,14 @@ const ODD: &[&str] = names!(
 pub(super) const PATHS: [&str; 2] = ["HOME", "PWD"];
 /// Stands for that path, or for nothing if the variable is not set. It is no program.
 pub(in super::super) const PATH: &str = "//";
-/// What may do something to them, also as a part of a word.
+/// Texts that may do something to variables, also as a part of a word.
 const SETTING: [&str; 3] = ["=", "env -", "exec -c"];
-/// The same, as a word.
+/// Words that may do the same.
 const SETTING_WORDS: &[&str] = names!(
     "declare export for getopts local mapfile printf read readarray readonly select typeset unset"
 );
 
-/// Whether a line, or a word of it, makes code of what is text.
+/// Whether a line, or a word of it, makes code of plain text.
 pub(super) fn is_odd(source: &str) -> bool {
     ODD.iter().any(|odd| source.contains(odd))
 }

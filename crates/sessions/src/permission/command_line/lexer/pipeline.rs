@@ -2,11 +2,11 @@
 //!
 //! Of bash's `[[ a && b ]]` the `&&` joins no commands. To dash it does, but there is no `[[` to
 //! dash, so that what stands behind the `&&` is not run; unless what comes before the `[[` turns
-//! that into a success. So it is known of the `[[` what comes before.
+//! that into a success. So it is noted of the `[[` what comes before.
 
 use super::Word;
 
-/// Behind these words and others a `case` may begin that is none of a program's words.
+/// Words behind which a `case` may begin that is none of a program's words.
 const BEFORE_CASE: [&str; 6] = ["!", "coproc", "function", "nocorrect", "repeat", "time"];
 
 #[derive(Debug, Default)]
@@ -20,11 +20,11 @@ pub(super) struct Pipeline {
     is_test: bool,
     /// A `case` may be among the words, the patterns of which end at parentheses.
     pub(super) has_case: bool,
-    /// How many commands came before that.
+    /// The number of commands before that.
     case_at: Option<usize>,
 }
 
-/// Where the next word stands.
+/// The place of the next word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// A command begins.
