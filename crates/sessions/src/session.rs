@@ -47,16 +47,16 @@ pub use turns::NotQueued;
 /// Commands that may wait for a session that is busy with its log.
 const MAX_COMMANDS: usize = 64;
 
-/// What of an agent's requests an attached client answers, beside questions.
+/// The kinds of an agent's requests that an attached client answers, beside questions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Serves {
     /// Files, which it may have open and changed.
     pub files: bool,
-    /// What is none of ACP's, and nobody here knows.
+    /// Requests that are none of ACP's, and that nobody here knows.
     pub others: bool,
 }
 
-/// What a session is doing.
+/// The phase of a session's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     Idle,
@@ -79,12 +79,12 @@ impl Phase {
     }
 }
 
-/// What a session's task begins with.
+/// Everything that a session's task begins with.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) record: SessionRecord,
     pub(crate) claim: Claim,
-    /// What is not as it was when the session was last opened.
+    /// Differences since the session was last opened.
     pub(crate) changed: Vec<String>,
     pub(crate) slot: Arc<HostSlot>,
     pub(crate) policy: Policy,
@@ -151,7 +151,7 @@ struct NewPrompt {
     request: Option<ClientRequest>,
 }
 
-/// What became of a prompt.
+/// The receipt of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
     New,
@@ -159,7 +159,7 @@ pub enum Received {
     Known,
 }
 
-/// What the agent offers, while it runs.
+/// The options and capabilities of an agent, while it runs.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// Its answer to session/new, load or resume, kept up to date.
@@ -182,7 +182,7 @@ pub struct QueuedPrompt {
     pub text: String,
 }
 
-/// What a client says to a question.
+/// A client's answer to a question.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// The `optionId` of one of the options, or `None` for cancelled.
@@ -288,12 +288,12 @@ impl SessionHandle {
         self.ask(|reply| Command::Waiting { reply }).await
     }
 
-    /// What the agent offers; `None` while none runs. Starts nothing.
+    /// The agent's options and capabilities; `None` while none runs. Starts nothing.
     pub async fn offer(&self) -> Result<Option<Offer>, SessionError> {
         self.ask(|reply| Command::Peek { reply }).await
     }
 
-    /// Gives the session another title, and tells all who follow it.
+    /// Gives the session another title, which all who follow it get.
     pub async fn rename(
         &self,
         title: Option<String>,
@@ -320,8 +320,8 @@ impl SessionHandle {
         self.ask(|reply| Command::Answer { request, answer, by, reply }).await
     }
 
-    /// Makes the caller one of those who answer questions, until the attachment is dropped. What the
-    /// client `serves`, it is asked for, and not Switchyard.
+    /// Makes the caller one of those who answer questions, until the attachment is dropped.
+    /// Requests that the client `serves` go to it, and not to Switchyard.
     pub async fn attach(&self, serves: Serves) -> Result<Attachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -365,7 +365,7 @@ impl SessionHandle {
         let _ = self.commands.try_send(Command::Rest);
     }
 
-    /// Until the session's task has ended and given up its claim.
+    /// Waits until the session's task has ended and given up its claim.
     pub async fn ended(&self) {
         let mut phase = self.phase.clone();
         while phase.changed().await.is_ok() {}

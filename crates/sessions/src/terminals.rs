@@ -2,7 +2,7 @@
 //!
 //! Always true: a command is a worker like any other, so everything it starts ends with
 //! it; its output is kept up to a limit that the agent can lower but not raise; ids are
-//! never used twice. What it prints is also put by for the log ([`telling`]), from where the
+//! never used twice. Its output is also kept for the log ([`telling`]), from where the
 //! session takes it; no command ever waits for that.
 
 mod stopping;
@@ -30,10 +30,10 @@ pub(crate) use self::telling::{Taken, Telling};
 use crate::lock::lock;
 use crate::settings::WorkerSetup;
 
-/// A command that was killed and is still there then is stuck in the kernel.
+/// The wait for a killed command: one that is still there then is stuck in the kernel.
 const ENDING: Duration = Duration::from_secs(30);
-/// The agent hears that a command has ended after the log did, so that what it says about it
-/// comes after it. A log that is too slow for that is not waited for.
+/// The wait for the log to have a command's end. The agent is told after that, so that what it
+/// says about the end comes after it. A log that is too slow for that is not waited for.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Terminals {
     open: Mutex<HashMap<String, Arc<Terminal>>>,
     /// The turn that was stopped last. It starts nothing more.
     stopped: Mutex<Option<TurnId>>,
-    /// What the log is to be told.
+    /// Output and ends of commands, for the log.
     pub(crate) telling: Telling,
 }
 
@@ -73,7 +73,7 @@ struct Create {
     output_byte_limit: Option<u64>,
 }
 
-/// What `terminal/create` says is to be run, and where.
+/// The command line, environment and directory of a `terminal/create`.
 #[derive(Deserialize)]
 pub(crate) struct Argv {
     pub(crate) command: String,
@@ -151,8 +151,7 @@ impl Terminals {
         lock(&self.open).values().for_each(|terminal| terminal.worker.resume());
     }
 
-    /// Ends every command that still runs. Who does not wait for this has ended them all the
-    /// same.
+    /// Ends every command that still runs, also if the caller does not wait for the future.
     pub(crate) fn end_all(&self) -> impl Future<Output = ()> + Send + use<> {
         let left: Vec<_> = lock(&self.open).drain().map(|(_, terminal)| terminal).collect();
         for terminal in &left {
@@ -232,7 +231,7 @@ impl Drop for Terminals {
 }
 
 impl Terminal {
-    /// Until the log has its end.
+    /// Waits until the log has its end.
     async fn told(&self) {
         let mut is_told = self.is_told.clone();
         while is_told.changed().await.is_ok() {}
@@ -244,7 +243,7 @@ impl Terminal {
         report
     }
 
-    /// How it ended, if it has.
+    /// The exit report, if it has ended.
     fn report(&self) -> Option<ExitReport> {
         use std::future::Future;
         use std::task::{Context, Poll, Waker};

@@ -1,8 +1,8 @@
-//! The hold on a session's agent: none, being made, or made; and what waits for it.
+//! The link to a session's agent: none, being made, or made; and the requests that wait for it.
 //!
-//! In: who wants the agent, how starting it came out, and what it says of itself. Out: whether it is
-//! to be started, what is to be done for those who waited, and what it is told when it is given the
-//! session again. No I/O and no clock.
+//! In: who wants the agent, how starting it came out, and its options. Out: whether it is to be
+//! started, what is to be done for those who waited, and the text before the next prompt when it is
+//! given the session again. No I/O and no clock.
 //!
 //! Always true: starting is begun by one alone; who waits is given back once, in order; what an agent
 //! offers is known only while it runs.
@@ -19,7 +19,7 @@ const MAX_WAITING: usize = 64;
 /// An agent's offer is kept for as long as its session is awake, and read by whoever looks at it;
 /// none that is of any use is as long as this.
 const MAX_OFFER_BYTES: usize = 1 << 20;
-/// Of the name of a mode.
+/// Longest name of a mode.
 const MAX_MODE_BYTES: usize = 4 << 10;
 
 #[derive(Debug)]
@@ -30,9 +30,9 @@ pub(super) struct AgentLink<A> {
     agent_session: Option<String>,
     /// Why the agent is given the session as a new one.
     forgot: Option<String>,
-    /// What the next report of a resume has to say besides.
+    /// Differences to add to the next report of a resume.
     changed: Vec<String>,
-    /// What the agent is told before the next prompt.
+    /// Text that is sent before the next prompt.
     preamble: Option<String>,
 }
 
@@ -43,10 +43,10 @@ enum State<A> {
     Linked { agent: A, offer: Offered },
 }
 
-/// What waits for the agent.
+/// Replies and requests that wait for the agent.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// For its offer.
+    /// Replies that wait for its options.
     pub(super) links: Vec<Reply<Result<Json, Fault>>>,
     /// Requests that clients make of it.
     pub(super) passes: Vec<Pass>,
@@ -56,7 +56,7 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Offered {
     answer: Json,
-    /// Of what the sessions of its process may keep.
+    /// The share of the memory that the sessions of its process may keep.
     share: Share,
 }
 
@@ -73,7 +73,7 @@ impl Offered {
         offered
     }
 
-    /// Whether there was room for it; what was kept before stays else.
+    /// Keeps an answer; false if there is no room for it, and the one before stays.
     fn keep(&mut self, answer: Json) -> bool {
         let n_bytes = answer.as_str().len();
         let is_kept = n_bytes <= MAX_OFFER_BYTES && self.share.resize(n_bytes);
@@ -168,8 +168,8 @@ impl<A> AgentLink<A> {
         report.changed.append(&mut self.changed);
     }
 
-    /// Decides what the agent is told before the next prompt. `preface` is what the session's agents
-    /// are told once, and `preamble` what happened so far, for one that has forgotten it.
+    /// Sets the text before the next prompt. `preface` is the text that the session's agents are
+    /// sent once, and `preamble` the conversation so far, for one that has forgotten it.
     pub(super) fn tell_first(
         &mut self,
         preface: Option<String>,
@@ -177,7 +177,7 @@ impl<A> AgentLink<A> {
         is_told: bool,
     ) {
         self.preamble = match (preface, preamble) {
-            // It has forgotten what it was told first, too.
+            // It has forgotten the preface, too.
             (Some(preface), Some(preamble)) => Some(format!("{preface}\n{preamble}")),
             (preface, None) => preface.filter(|_| !is_told),
             (None, preamble) => preamble,
@@ -188,7 +188,7 @@ impl<A> AgentLink<A> {
         self.preamble.take()
     }
 
-    /// What the agent offers, while it runs.
+    /// The agent's answer with its options, while it runs.
     pub(super) fn offer(&self) -> Option<&Json> {
         match &self.state {
             State::Linked { offer, .. } => Some(&offer.answer),
@@ -196,7 +196,7 @@ impl<A> AgentLink<A> {
         }
     }
 
-    /// Changes a part of what is offered; gives the whole, if there was room for it.
+    /// Changes a part of the agent's options; gives the whole, if there was room for it.
     pub(super) fn offer_has(&mut self, path: &[&str], value: &Json) -> Option<&Json> {
         let State::Linked { offer, .. } = &mut self.state else { return None };
         let fits = value.as_str().len() <= MAX_OFFER_BYTES;

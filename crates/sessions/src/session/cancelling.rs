@@ -1,8 +1,8 @@
-//! A turn that is being cancelled: who waits for its end, and how long the agent is asked before it is
-//! made to stop.
+//! A turn that is being cancelled: who waits for its end, and how long the agent is asked before it
+//! is made to stop.
 //!
-//! In: wishes to cancel, time, ends of turns. Out: when asking is over, as what the turn ends, and who
-//! is to hear of it. No I/O and no clock.
+//! In: requests to cancel, time, ends of turns. Out: when asking is over, as what the turn ends,
+//! and who is to be told. No I/O and no clock.
 //!
 //! Always true: whoever waits is told once, when no turn runs; asking is over once.
 
@@ -16,7 +16,7 @@ use crate::terminals::Stopped;
 
 #[derive(Debug, Default)]
 pub(super) struct Cancelling {
-    /// They are told how many commands were ended.
+    /// Replies with the number of commands that were ended.
     waiting: Vec<Reply<usize>>,
     /// When asking is over.
     deadline: Option<Instant>,
@@ -25,11 +25,11 @@ pub(super) struct Cancelling {
     gave_up: Option<Fault>,
 }
 
-/// What is left to do when a turn that was cancelled has ended.
+/// The work that is left when a turn that was cancelled has ended.
 #[derive(Debug)]
 pub(super) struct Cancelled {
     pub(super) waiting: Vec<Reply<usize>>,
-    /// Those that wait hear of it when these have gone, too.
+    /// Those that wait are told when these have gone, too.
     pub(super) commands: Stopped,
 }
 
@@ -62,7 +62,7 @@ impl Cancelling {
         self.gave_up = Some(why);
     }
 
-    /// As what a turn ends that its agent ended so.
+    /// The end of a turn that its agent has ended: failed, if it was given up.
     pub(super) fn end_of<'a>(&mut self, ended: TurnEnded<'a>) -> TurnEnded<'a> {
         self.gave_up.take().map_or(ended, TurnEnded::failed)
     }

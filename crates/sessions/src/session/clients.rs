@@ -31,7 +31,7 @@ impl Clients {
         self.attached.is_empty()
     }
 
-    /// The client that is asked for what `method` asks for, if it is one. The latest is the one that a
+    /// The client that answers requests of `method`, if one does. The latest is the one that a
     /// person looks at.
     pub(super) fn server_of(&self, method: &str) -> Option<&Client> {
         self.attached.iter().rev().find(|client| match method {

@@ -1,4 +1,4 @@
-//! What a session's task is told to do.
+//! Commands to a session's task.
 
 use tokio::sync::oneshot;
 use wire::{CallId, Json, TurnId};
@@ -36,7 +36,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether it is no use of the session.
+    /// Whether the command only looks at the session, which is no use of it.
     pub(super) fn is_look(&self) -> bool {
         matches!(self, Self::Peek { .. } | Self::Waiting { .. } | Self::Rest)
     }

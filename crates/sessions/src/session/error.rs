@@ -1,4 +1,4 @@
-//! Why a session did not do what it was told.
+//! Errors of commands to a session.
 
 use wire::{Category, Fault, RpcError};
 

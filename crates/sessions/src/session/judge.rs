@@ -1,9 +1,9 @@
-//! What rules and mode say about a thing that an agent does without asking a person.
+//! Judges by rules and mode what an agent does without asking a person.
 //!
 //! An agent asks for permission by itself before it does something, so nothing is asked here a
 //! second time; but what is denied stays denied for agents that do not ask. Everything that goes
 //! through us is judged: `fs/*` and `terminal/create`, whoever serves them, and what an agent of
-//! ours does by itself and tells first (`_switchyard/check`).
+//! ours does by itself and announces first (`_switchyard/check`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, res
 use crate::terminals::{Argv, Variable, read};
 use projection::command_line;
 
-/// The method by which an agent tells what it is about to do by itself.
+/// The method by which an agent announces what it is about to do by itself.
 pub(super) const CHECK: &str = "_switchyard/check";
 
 const READ: &str = "read";
@@ -35,7 +35,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// A request of the agent that somebody is about to serve.
+    /// Judges a request of the agent that somebody is about to serve.
     pub(super) fn request(&self, method: &str, params: &str) -> Result<(), RpcError> {
         #[derive(Deserialize)]
         struct File {
@@ -80,19 +80,19 @@ impl Judge {
         self.request(CHECK, params).map(|()| Json::trusted("{}"))
     }
 
-    /// Reading a file that may be reached, and is known by its real path.
+    /// Judges reading a file that may be reached, by its real path.
     pub(super) fn reading(&self, real: &Path) -> Result<(), RpcError> {
         self.reads()?;
         self.rules(&self.about(READ, vec![real.to_owned()]))
     }
 
-    /// Writing one.
+    /// Judges writing one.
     pub(super) fn editing(&self, real: &Path) -> Result<(), RpcError> {
         self.changes()?;
         self.rules(&self.about(EDIT, vec![real.to_owned()]))
     }
 
-    /// Files of which nobody has said that they may be reached.
+    /// Judges files that were not checked to be within reach yet.
     fn files(&self, kind: &str, paths: &[String]) -> Result<(), RpcError> {
         match kind {
             READ => self.reads()?,
@@ -179,13 +179,13 @@ impl Argv {
     }
 }
 
-/// What a shell takes for a name, and nothing else.
+/// Whether a shell takes it for the name of a variable, and for nothing else.
 fn is_variable(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether it is about files or commands at the client, also to one that reads it carelessly.
+/// Whether a method is about files or commands at the client, also to a careless reader.
 pub(crate) fn is_of_client(method: &str) -> bool {
     // As ACP and the libraries for it have them.
     const NAMES: &[&str] = names!(
@@ -201,15 +201,15 @@ pub(crate) fn is_of_client(method: &str) -> bool {
         || NAMES.iter().any(|name| letters.contains(name))
 }
 
-/// Whether a careless client takes it for something that is judged, or learnt from, under the name
-/// that it has in ACP.
+/// Whether a careless client takes a method for a question or an update, which are judged or learnt
+/// from under the name that they have in ACP.
 pub(crate) fn passes_for_judged(method: &str) -> bool {
     let letters = letters(method);
     let questions = ["requestpermission", "elicitationcreate", "createelicitation"];
     questions.iter().any(|name| letters.contains(name)) || letters == "sessionupdate"
 }
 
-/// What is left of a method without what joins words, and without whom it is for.
+/// The letters of a method, without separators and without a leading `client`.
 fn letters(method: &str) -> String {
     let letters = method.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
     let letters: String = letters.collect();
@@ -237,7 +237,7 @@ fn check_names(params: &str) -> Result<(), RpcError> {
     }
 }
 
-/// What a client makes of another path is not known.
+/// The path, if it is absolute: what a client makes of another is not known.
 fn absolute(path: String) -> Result<String, RpcError> {
     match Path::new(&path).is_absolute() && !path.contains('\0') {
         true => Ok(path),

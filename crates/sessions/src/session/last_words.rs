@@ -9,7 +9,7 @@ use wire::{Category, Fault, Json};
 
 use crate::host::Manners;
 
-/// What the agent said last in a turn.
+/// The last message of the agent in a turn.
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
     /// The beginning of the last chunk of its answer, or of the message that it belongs to where
@@ -20,9 +20,9 @@ pub(super) struct LastWords {
     has_acted: bool,
 }
 
-/// Enough for an error message.
+/// Length of the chunk that is kept: enough for an error message.
 const MAX_CHUNK_CHARS: usize = 1000;
-/// Of a message's id; more is none.
+/// Longest id of a message; a longer one counts as none.
 const MAX_ID_BYTES: usize = 256;
 
 impl LastWords {
@@ -66,7 +66,7 @@ impl LastWords {
         manners: Option<&Manners>,
         stderr: impl FnOnce() -> String,
     ) -> Option<Fault> {
-        // The built-in agent tells clients in words, and us in ours.
+        // The built-in agent reports errors to clients as text, and to us in `_meta`.
         let reported = &result["_meta"]["switchyard"]["error"];
         if let Some(message) = reported["message"].as_str() {
             let category = reported["category"].as_str().and_then(Category::named);

@@ -34,7 +34,7 @@ pub(super) struct LimitGate {
 struct Paused {
     request: CallId,
     limit: Limit,
-    /// What waits for the session to go on, in order. Bounded by the requests that an agent
+    /// Messages that wait for the session to go on, in order. Bounded by the requests that an agent
     /// may have open at once.
     kept: Vec<KeptBack>,
 }
@@ -88,20 +88,20 @@ impl LimitGate {
         is_old
     }
 
-    /// Closes. `request` is the question to a person.
+    /// Closes the gate. `request` is the question to a person.
     pub(super) fn pause(&mut self, limit: Limit, request: CallId) {
         self.running_since = None;
         self.paused = Some(Paused { request, limit, kept: Vec::new() });
     }
 
-    /// Keeps something back while paused; gives it back when it need not wait.
+    /// Keeps a message back while paused; gives it back when it need not wait.
     pub(super) fn keep_back(&mut self, what: KeptBack) -> Option<KeptBack> {
         let Some(paused) = &mut self.paused else { return Some(what) };
         paused.kept.push(what);
         None
     }
 
-    /// Puts an answer into the budget; what is to be logged about it.
+    /// Applies an answer to the budget; returns the event to log about it.
     pub(super) fn answered(
         &self,
         budget: &mut Budget,
@@ -124,7 +124,7 @@ impl LimitGate {
         self.raised(budget, by)
     }
 
-    /// What is to be logged if `budget` makes the pause needless.
+    /// The event to log if `budget` makes the pause needless.
     pub(super) fn needless(&self, budget: &Budget, by: &Decider) -> Option<LimitRaised> {
         let limit = self.paused.as_ref()?.limit;
         self.raised(budget, by).filter(|_| budget.reached(limit).is_none())
@@ -136,7 +136,7 @@ impl LimitGate {
         Some(LimitRaised { limit, allowed, request_id: request, by: by.clone() })
     }
 
-    /// Opens; what was kept back, if it was closed.
+    /// Opens the gate; returns what was kept back, if it was closed.
     pub(super) fn open(&mut self) -> Option<Vec<KeptBack>> {
         self.paused.take().map(|paused| paused.kept)
     }

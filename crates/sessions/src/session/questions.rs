@@ -17,7 +17,7 @@ use crate::observer::{Held, Watched};
 use crate::pending::Listed;
 use crate::permission::{PermissionOutcome, Question};
 
-/// More at a time come from no agent that means well.
+/// Questions that wait at a time: no agent that means well asks more.
 const MAX_PENDING: usize = 64;
 
 #[derive(Debug, Default)]
@@ -35,13 +35,13 @@ pub(super) struct Pending {
     pub(super) asked_at: Instant,
     /// Without one it waits for as long as it takes.
     pub(super) deadline: Option<Instant>,
-    /// Present while people are asked: others see it there.
+    /// Its entry in the list of all questions, while people are asked.
     pub(super) listed: Option<Listed>,
     pub(super) watch: Watched<dyn Held>,
 }
 
 impl Pending {
-    /// A question of which nobody else knows yet.
+    /// A question that is not listed and not watched yet.
     pub(super) fn new(
         id: CallId,
         rpc_id: Option<RpcId>,
@@ -83,7 +83,7 @@ impl Questions {
         self.pending.is_empty()
     }
 
-    /// What is answered at once, if people are not asked: because the turn `is_cancelling`, as it was
+    /// The answer at once, if people are not asked: because the turn `is_cancelling`, as it was
     /// `decided` without them, or because nobody is there.
     pub(super) fn decide(
         &self,
@@ -134,7 +134,7 @@ impl Asks {
         matches!(self, Self::Limit(_))
     }
 
-    /// Without what only whoever judged it wanted to know; it may wait for long.
+    /// The same without facts that were for its judgement alone; it may wait for long.
     pub(super) fn judged(self) -> Self {
         match self {
             Self::Permission(question) => Self::Permission(question.options_alone()),

@@ -21,16 +21,16 @@ use crate::terminals::{Terminals, read};
 const MAX_AT_ONCE: usize = 4;
 /// Files that are read at once: they may be much larger.
 const MAX_READING: usize = 1;
-/// Of a text, as it is in JSON. A larger file can be read in parts.
+/// Largest text in an answer, as it is in JSON. A larger file can be read in parts.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// What a command may be told, its environment included: more than a process can be started with.
+/// Bytes of a command with its environment: more than a process can be started with.
 const MAX_COMMAND_BYTES: usize = 4 << 20;
 const MAX_COMMAND_VALUES: usize = 20_000;
 
 #[derive(Debug)]
 pub(super) struct Services {
     roots: Arc<Roots>,
-    /// What clients attached; may be read and nothing else, and need not be there yet.
+    /// The directory of clients' attachments, which may only be read, and need not be there yet.
     own_dir: Option<PathBuf>,
     pub(super) terminals: Terminals,
     judge: Arc<Judge>,

@@ -1,6 +1,7 @@
-//! How long an agent has said nothing in a turn, and what it did last, for whoever wonders why.
+//! The silence of an agent in a turn: how long it has sent nothing, and what it did last.
 //!
-//! In: signs of life, and time. Out: when silence is worth a word, and that word. No I/O and no clock.
+//! In: signs of life, and time. Out: when silence is to be reported, and the report. No I/O and no
+//! clock.
 //!
 //! Always true: each report of one silence comes after twice the time of the one before, up to a
 //! bound, and none at once after another.
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use wire::event::AgentQuiet;
 
-/// Of a tool's title.
+/// Longest title of a tool that is kept.
 const MAX_TITLE_CHARS: usize = 200;
 /// Beyond this the time between reports no longer doubles.
 const MAX_DOUBLINGS: u32 = 6;
@@ -30,7 +31,7 @@ impl Silence {
         self.since
     }
 
-    /// It begins anew: something is going on, or a person's answer has just come.
+    /// Begins the silence anew: something is going on, or a person's answer has just come.
     pub(super) fn begin_anew(&mut self, now: Instant) {
         (self.since, self.n_reports) = (now, 0);
     }
@@ -44,7 +45,7 @@ impl Silence {
         &mut self.last_act
     }
 
-    /// When it is worth a word, the first of which is said after `quiet_after`.
+    /// When the next report is due; the first one is after `quiet_after`.
     pub(super) fn deadline(&self, quiet_after: Duration) -> Instant {
         let n = self.n_reports + 1;
         let doubled = 2_u32.pow(n.min(MAX_DOUBLINGS)) - 1;
@@ -54,7 +55,7 @@ impl Silence {
         self.since + quiet_after * factor
     }
 
-    /// The word.
+    /// The next report.
     pub(super) fn report(&mut self, now: Instant) -> AgentQuiet {
         self.n_reports += 1;
         let quiet_ms = u64::try_from(now.duration_since(self.since).as_millis());
@@ -72,9 +73,9 @@ pub(super) enum LastAct {
     Nothing,
     Answer,
     Thought,
-    /// It has begun something.
+    /// A tool call that it has begun, by its title.
     Begun(String),
-    /// It has ended something.
+    /// A tool call that it has ended, by its title.
     Ended(String),
 }
 

@@ -45,8 +45,8 @@ use crate::yard::{Yard, draft};
 use linking::Listening;
 use prompting::Prompt;
 
-/// What the session is made of, each part with what it alone knows. Parts decide; the task writes the
-/// log, talks to the agent and watches the clock.
+/// A session's task, in parts that each own their state. Parts decide; the task writes the log,
+/// talks to the agent and watches the clock.
 pub(super) struct SessionTask {
     yard: Yard,
     id: SessionId,
@@ -58,7 +58,7 @@ pub(super) struct SessionTask {
     judge: Arc<Judge>,
     roots: Arc<Roots>,
     services: Arc<Services>,
-    /// For tasks that report back; weak, so that dropping all handles ends the session.
+    /// The sender for tasks that report back; weak, so that dropping all handles ends the session.
     commands: mpsc::WeakSender<Command>,
     phase: watch::Sender<Phase>,
     link: AgentLink<Listening>,
@@ -74,16 +74,16 @@ pub(super) struct SessionTask {
     /// When it was last worked in, which is its place in lists.
     updated: Millis,
     _live: Watched<dyn Held>,
-    /// When somebody last wanted something of the session.
+    /// When the session was last used.
     used_at: Instant,
     finishing: Option<Reply<()>>,
     /// It was closed, and its task has nothing left to do.
     is_closed: bool,
-    /// Held for as long as the session lives here.
+    /// The claim on the session, for as long as it lives here.
     _claim: Claim,
 }
 
-/// Why a session's task ended in good order.
+/// The way in which a session's task ended in good order.
 enum End {
     Finished,
     PutAside,
@@ -177,7 +177,7 @@ impl SessionTask {
             self.release();
         }
         self.services.terminals.end_all().await;
-        // A log that takes no more has said so already.
+        // A log that failed was reported already.
         let _ = self.tell_terminals(None).await;
         let _ = self.phase.send(over);
         // The claim goes before the waiter learns that the session is free.
@@ -188,12 +188,12 @@ impl SessionTask {
         }
     }
 
-    /// The log takes no more. An agent must not go on working where nothing can be logged.
+    /// Ends a session whose log failed. An agent must not work on where nothing can be logged.
     async fn halt(&mut self, halt: &Halt) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
         let (turn, why) = (self.turns.current(), halt.0.clone());
         self.yard.news.add(self.id, What::Halted { turn, why });
-        // No longer listening comes first: the agent's last words would wait for us, and we
+        // No longer listening comes first: the agent's last messages would wait for us, and we
         // for the agent.
         let agent = self.release();
         if let Some(running) = self.turns.running() {
@@ -353,7 +353,7 @@ impl SessionTask {
         Changes { details: Some(self.details.to_json()), ..Changes::default() }
     }
 
-    /// Clients learn of it as if the agent had named the session: all of them know that.
+    /// Gives the session a title. Clients get it as if the agent had set it: all of them know that.
     async fn rename(&mut self, title: Option<String>, by: &str) -> Result<(), Halt> {
         self.title.clone_from(&title);
         // Without one, the agent's are welcome again.

@@ -1,4 +1,4 @@
-//! How far the running turn is: where its prompt is, and what the agent has made of it.
+//! The progress of the running turn: where its prompt is, and how far the agent is with it.
 //!
 //! In: what was sent, and what the agent says. Out: which answer ends the turn, and whether the prompt
 //! can be sent again. No I/O and no clock.
@@ -14,7 +14,7 @@ use wire::{Category, Fault, Json};
 use super::last_words::LastWords;
 use crate::observer::{TurnWatch, Watched};
 
-/// Lines that are no messages are told one by one up to here, in each turn.
+/// Lines of a turn that are no messages, and are reported one by one.
 const MAX_GARBAGE: u32 = 20;
 
 #[derive(Debug, Default)]
@@ -22,20 +22,20 @@ pub(super) struct TurnProgress {
     prompt: PromptAt,
     n_garbage: u32,
     pub(super) last_words: LastWords,
-    /// Who watches the turn from outside.
+    /// The observers' guards of the turn.
     pub(super) watch: Watched<dyn TurnWatch>,
 }
 
-/// Where the prompt of the running turn is.
+/// The whereabouts of the running turn's prompt.
 #[derive(Debug, Default)]
 enum PromptAt {
     #[default]
     Nowhere,
     /// The agent has it.
     Sent {
-        /// Of the request that stands for the turn.
+        /// The tag of the request that stands for the turn.
         tag: u64,
-        /// Until the agent has said something.
+        /// Its params, until the agent has said something.
         unheard: Option<Json>,
     },
     /// It is sent again when the session is linked anew.
@@ -57,14 +57,14 @@ impl TurnProgress {
         self.prompt = PromptAt::Sent { tag, unheard };
     }
 
-    /// The agent has begun with it.
+    /// Notes that the agent has begun with the prompt.
     pub(super) fn heard(&mut self) {
         if let PromptAt::Sent { unheard, .. } = &mut self.prompt {
             *unheard = None;
         }
     }
 
-    /// Whether it is the answer to the prompt.
+    /// Whether a tagged answer is that to the prompt.
     pub(super) fn is_answer(&self, answered: u64) -> bool {
         matches!(self.prompt, PromptAt::Sent { tag, .. } if tag == answered)
     }
@@ -85,7 +85,7 @@ impl TurnProgress {
         }
     }
 
-    /// What is said of a line that is no message.
+    /// The fault to log for a line that is no message.
     pub(super) fn garbage(&mut self, what: &str) -> Option<Fault> {
         self.n_garbage += 1;
         let message = match self.n_garbage {
@@ -96,7 +96,7 @@ impl TurnProgress {
         Some(Fault::new(Category::Protocol, message))
     }
 
-    /// The turn is over. Those who watch it are still to be told.
+    /// Ends the turn. Its observers are still to be told.
     pub(super) fn end(&mut self) -> Watched<dyn TurnWatch> {
         self.prompt = PromptAt::Nowhere;
         std::mem::take(&mut self.watch)

@@ -67,7 +67,7 @@ impl<P> Turns<P> {
         self.queue.front().map(|(_, prompt)| prompt)
     }
 
-    /// Those that wait, in order, as `shown` shows them.
+    /// The prompts that wait, in order, as `shown` shows them.
     pub(crate) fn waiting(&self, shown: impl Fn(&P) -> String) -> Vec<super::QueuedPrompt> {
         let shown =
             |(turn, prompt): &(TurnId, P)| super::QueuedPrompt { turn: *turn, text: shown(prompt) };

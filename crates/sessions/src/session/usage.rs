@@ -1,4 +1,4 @@
-//! The tokens of one turn, from whatever the agent counts.
+//! The token counts of one turn, from whatever the agent counts.
 //!
 //! In: `usage` of an agent's answer to a prompt, and what its agent is known to count
 //! ([`UsageOf`]). Out: the same members for this turn alone. Sums are kept in the session's
@@ -12,14 +12,14 @@ use wire::event::UsageScope;
 
 use crate::host::UsageOf;
 
-/// What an agent told last, by the names it gave.
+/// The token sums that an agent reported last, by the names it gave.
 pub(crate) type Told = BTreeMap<String, u64>;
 
-/// Agents tell half a dozen.
+/// Counts that are kept: agents report half a dozen.
 const MAX_COUNTS: usize = 16;
 const MAX_NAME_BYTES: usize = 64;
 
-/// What stands in `turn_ended` about tokens, for this answer to a prompt.
+/// The token counts and their scope for `turn_ended`, from the answer to a prompt.
 pub(super) fn of_turn(
     told: &mut Told,
     scope: UsageOf,
@@ -33,7 +33,7 @@ pub(super) fn of_turn(
     (Some(usage), (scope == UsageOf::LastCall).then_some(UsageScope::LastCall))
 }
 
-/// How much more `sum` is than what was told before, which it takes the place of.
+/// The difference between `sum` and the sums reported before, which it replaces.
 fn since(told: &mut Told, sum: &Value) -> Value {
     let is_kept = |(name, _): &(&String, u64)| name.len() <= MAX_NAME_BYTES;
     let counts = sum.as_object().into_iter().flatten();

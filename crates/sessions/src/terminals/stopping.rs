@@ -1,4 +1,4 @@
-//! Ends commands because somebody said stop.
+//! Stops commands because somebody cancelled.
 //!
 //! They are asked first and killed then, with all that they started, and stay known to the
 //! agent, which may look at what they printed. What a stopped turn still wants to start is
@@ -16,7 +16,7 @@ use wire::{RpcError, TurnId};
 use super::{ENDING, TOLD_WITHIN, Terminal, Terminals};
 use crate::lock::lock;
 
-/// Commands have no input that could end.
+/// The ladder for commands, which have no input that could end.
 const LADDER: StopLadder =
     StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_secs(3) };
 
@@ -37,7 +37,7 @@ impl Stopped {
         self.endings.extend(other.endings);
     }
 
-    /// Until they are gone and the log says so. Who does not wait has stopped them all the same.
+    /// Waits until they are gone and the log says so. They are stopped without that as well.
     pub(crate) async fn gone(self) {
         for ending in self.endings {
             let _ = ending.await;

@@ -1,4 +1,4 @@
-//! What the log is to be told of terminals, until the session has taken it.
+//! Output and ends of terminals on their way to the log, until the session takes them.
 //!
 //! In: what commands print, from the tasks that read it. Out: events, in each terminal's order,
 //! for the one who appends them. The reading side never waits; the appending side is woken when
@@ -32,14 +32,14 @@ struct Entry {
     is_told: watch::Sender<()>,
 }
 
-/// The end of a terminal that writes.
+/// The writing end of a terminal's entry.
 #[derive(Debug)]
 pub(super) struct Teller {
     told: Arc<Mutex<Told>>,
     news: Arc<Notify>,
 }
 
-/// Events that are to be appended, and who waits for that: until it is dropped.
+/// Events that are to be appended, and guards of those who wait for that.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) drafts: Vec<Draft>,
@@ -47,7 +47,7 @@ pub(crate) struct Taken {
 }
 
 impl Telling {
-    /// The receiver closes when the log has the terminal's end.
+    /// Begins an entry. The receiver closes when the log has the terminal's end.
     pub(super) fn begin(
         &self,
         terminal: String,
@@ -61,17 +61,17 @@ impl Telling {
         (Teller { told, news: self.news.clone() }, is_told)
     }
 
-    /// Until there is something to tell where there was nothing.
+    /// Waits until there is something for the log where there was nothing.
     pub(crate) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// When there is something to tell, as far as it has come.
+    /// When something is due for the log, if anything has come.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         lock(&self.entries).iter().filter_map(|entry| lock(&entry.told).due(now)).min()
     }
 
-    /// What is due; and of the terminals of a turn that ends all that there is.
+    /// The events that are due; and of the terminals of a turn that ends all that there are.
     pub(crate) fn take(&self, now: Instant, ending: Option<TurnId>) -> Taken {
         let mut drafts = Vec::new();
         let mut entries = lock(&self.entries);

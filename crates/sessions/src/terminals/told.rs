@@ -1,4 +1,4 @@
-//! What the log is told of a command's output, while it comes.
+//! Turns a command's output into pieces for the log: as it comes at first, then by samples.
 //!
 //! In: bytes, in any pieces; the end. Out: text to append, a piece at a time. No I/O and no
 //! clock: whoever asks says what time it is.
@@ -6,7 +6,7 @@
 //! Always true: pieces are whole characters, in order, and small; the first comes at once, the
 //! next ones at a pace at which people read, and slower the more there were. All pieces of a
 //! terminal together are bounded by what they take of the log, escapes and the events around
-//! them included: a long output is told as it comes up to half of the limit, then by glances
+//! them included: a long output is logged as it comes up to half of the limit, then by glances
 //! that become rarer, each the last lines there are, and to its end once it has ended. Where
 //! something is left out, a line says so. Nobody who writes here ever waits.
 
@@ -14,47 +14,47 @@ use std::time::{Duration, Instant};
 
 use bus::ExitReport;
 
-/// Of one piece.
+/// Largest text of one piece.
 pub(super) const MAX_PIECE_BYTES: usize = 16 << 10;
-/// Faster than this nobody reads.
+/// Shortest time between two pieces: nobody reads faster.
 const PACE: Duration = Duration::from_millis(100);
 /// After so many pieces the pace is half of what it was.
 const PIECES_AT_A_PACE: u32 = 100;
 const MAX_PACE_DOUBLINGS: u32 = 9;
-/// What an event costs besides its text.
+/// Bytes that an event costs besides its text.
 const EVENT_COST: usize = 150;
-/// Of the line that says what is missing, at most.
+/// Bytes of the line that says what is missing, at most.
 const NOTE_COST: usize = 60;
 /// From the first glance at an output that has grown long to the second; it doubles from there.
 const FIRST_GLANCES: Duration = Duration::from_secs(1);
-/// The last one comes after most of a day.
+/// The number of glances: the last one comes after most of a day.
 const MAX_GLANCES: u32 = 16;
 /// No command's output takes more of a log than this.
 const MAX_LOGGED_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// What a glance may cost.
+    /// Bytes that a glance may cost.
     max_glance: usize,
-    /// What the end may cost.
+    /// Bytes that the end may cost.
     max_end: usize,
     /// Bytes of a character that has not come whole.
     open: Vec<u8>,
-    /// What waits to be told, all of it.
+    /// Text that waits to be logged, all of it.
     waiting: String,
-    /// What may still be spent on what is told as it comes.
+    /// Bytes that are left for output that is logged as it comes.
     live: usize,
     n_pieces: u32,
     /// The newest of what came after that.
     newest: String,
-    /// Not told between what was told last and `newest`.
+    /// Bytes left out between the last piece and `newest`.
     n_left_out: u64,
     is_truncated: bool,
-    /// No earlier than this; at once, if there is no time.
+    /// When the next piece may come; at once, if there is no time.
     next_at: Option<Instant>,
     glance_at: Option<Instant>,
     n_glances: u32,
-    /// Until it is told.
+    /// The exit report, until it is taken.
     end: Option<ExitReport>,
 }
 
@@ -64,17 +64,17 @@ pub(super) enum Piece {
     Exited { report: ExitReport, is_truncated: bool },
 }
 
-/// What is to be told now.
+/// The part of the output that is to be taken now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// What its time has come for.
+    /// Output that is due.
     Due,
-    /// Whatever there is, because nobody may look later.
+    /// All output, because nobody may look later.
     All,
 }
 
 impl Told {
-    /// `limit` is what is kept of an output elsewhere; the log keeps no more.
+    /// `limit` is the size of the output that is kept elsewhere; the log keeps no more.
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_LOGGED_BYTES);
         Self {
@@ -86,7 +86,7 @@ impl Told {
         }
     }
 
-    /// Gives back whether there was nothing to tell before.
+    /// Adds output; returns whether there is something to log and was nothing before.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         let was_silent = self.is_silent();
         self.open.extend_from_slice(bytes);
@@ -97,14 +97,14 @@ impl Told {
         was_silent && !self.is_silent()
     }
 
-    /// Nothing more will come.
+    /// Notes the end of the output.
     pub(super) fn end(&mut self, report: ExitReport) {
         let open = std::mem::take(&mut self.open);
         self.add(&String::from_utf8_lossy(&open));
         self.end = Some(report);
     }
 
-    /// When there is something to tell; never before `now`.
+    /// When there is something to log; never before `now`.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
         let at = |at: Option<Instant>| at.map_or(now, |at| at.max(now));
         if self.end.is_some() {
@@ -161,7 +161,7 @@ impl Told {
         self.waiting.push_str(live);
         self.newest.push_str(rest);
         if !rest.is_empty() {
-            // What did not fit ends it: nothing that comes later may be told before it.
+            // What did not fit ends it: nothing that comes later may be logged before it.
             self.live = 0;
         }
         // Not each time, and never less than the end may cost.
@@ -197,7 +197,7 @@ impl Told {
         Some(Piece::Output(piece))
     }
 
-    /// As much of the newest as may be spent, from the beginning of a line if it is not all.
+    /// Takes as much of the newest as may be spent, from the start of a line if it is not all.
     fn take_newest(&mut self, may_cost: usize, pieces: &mut Vec<Piece>) {
         let mut left = may_cost.saturating_sub(EVENT_COST + NOTE_COST);
         let n_kept = affordable(self.newest.chars().rev(), &mut left);
@@ -228,7 +228,7 @@ fn affordable(characters: impl Iterator<Item = char>, budget: &mut usize) -> usi
     n_bytes
 }
 
-/// Bytes of JSON.
+/// The bytes of a character in JSON.
 fn cost(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,4 +1,4 @@
-//! Questions on their way: logged, put to people, answered once.
+//! Questions of the agent: logged, put to people, answered once.
 //!
 //! Always true: a question's event is in the log before anybody is asked, and its answer is
 //! synced before the agent hears it. The answer's event says what was decided, by whom and
@@ -45,8 +45,8 @@ impl SessionTask {
         self.put(message.id(), Asks::Permission(question), params, decided).await
     }
 
-    /// What the agent asks, unless it may be asking something else as well: of two commands a rule
-    /// would allow one, and the agent run the other.
+    /// The agent's question, refused if it may be asking something else as well: of two commands a
+    /// rule would allow one, and the agent run the other.
     fn question(&self, params: &Json) -> Result<Question, RpcError> {
         wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
         let read: Value = params.read().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! From asking the agent to stop to making it stop; and other things that time brings.
+//! Cancelling a turn: the agent is asked to stop, then made to; and all else that has a deadline.
 //!
 //! Each step is an event. A turn that is cancelled ends as `cancelled`, whichever step it
 //! took. An idle agent is not told to cancel: some keep that for the next prompt.
@@ -137,13 +137,13 @@ impl SessionTask {
         Ok(())
     }
 
-    /// When silence is worth a word. A person who is thinking is not silence.
+    /// When silence is reported next. A person who is thinking is not silence.
     fn quiet_deadline(&self) -> Option<Instant> {
         let is_watched = self.turns.running().is_some() && self.questions.is_empty();
         is_watched.then(|| self.silence.deadline(self.yard.settings.quiet_after))
     }
 
-    /// Why a turn ends of which nobody has said whether it may go on being silent.
+    /// The fault of a turn whose agent fell silent, when nobody has said whether to wait.
     fn fell_silent(&self) -> Fault {
         let limit = self.details.budget.limits().value(Limit::InactiveSeconds);
         let limit = limit.map_or_else(String::new, |limit| limit.to_string());

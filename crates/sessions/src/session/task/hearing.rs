@@ -1,4 +1,4 @@
-//! What the agent says, and what becomes of it.
+//! Messages of the agent, and what becomes of them.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,17 @@ use crate::session::usage;
 use crate::{memory, mint};
 use bus::connection::Outcome;
 
-/// Far beyond the stop ladder; a session must not wait for its agent without end.
+/// The wait for the agent's end: far beyond the stop ladder, but not without end.
 const ENDING: Duration = Duration::from_secs(30);
-/// Most are gone at once, and then their end is in the log before that of the turn.
+/// The wait for commands: most are gone at once, and then logged before the turn's end.
 const ENDING_COMMANDS: Duration = Duration::from_secs(1);
-/// Of a title that the agent gives; it is shown in every list.
+/// Longest title of the agent: it is shown in every list.
 const MAX_TITLE_CHARS: usize = 500;
-/// Of the id by which the agent knows a session.
+/// Longest id by which the agent knows a session.
 const MAX_ID_BYTES: usize = 4096;
 
 impl SessionTask {
-    /// Deals with a batch in order. Updates next to each other are committed together.
+    /// Handles a batch in order. Updates next to each other are committed together.
     pub(super) async fn hear(&mut self, batch: Vec<FromAgent>) -> Result<(), Halt> {
         if batch.is_empty() {
             return Ok(());
@@ -115,7 +115,7 @@ impl SessionTask {
         }
     }
 
-    /// The agent changed what can be set, or what is.
+    /// Notes that the agent changed what can be set, or what is.
     fn learn_options(&mut self, payload: &Json) {
         let payload: Value = payload.read().unwrap_or_default();
         let update = &payload["update"];
@@ -241,7 +241,7 @@ impl SessionTask {
         self.end_turn_with(running.turn, fault).await
     }
 
-    /// How the agent that runs has to be treated.
+    /// The quirks of the agent that runs.
     pub(super) fn manners(&self) -> Option<&Manners> {
         self.link.agent().map(|agent| &agent.host.manners)
     }

@@ -125,7 +125,7 @@ impl SessionTask {
         if settled.is_rejection { self.cancel("limit", None).await } else { self.unpause().await }
     }
 
-    /// Other limits. A pause that they make needless ends.
+    /// Replaces the limits. A pause that they make needless ends.
     pub(super) async fn set_limits(&mut self, limits: Limits, by: &str) -> Result<(), Halt> {
         self.count_time();
         self.details.budget.set(limits);
@@ -143,7 +143,7 @@ impl SessionTask {
         self.unpause().await
     }
 
-    /// Nothing is left that the question is about.
+    /// Withdraws the question about a limit, if there is one.
     pub(super) async fn withdraw_limit(&mut self, by: &Decider) -> Result<(), Halt> {
         let request = self.gate.request();
         if let Some(pending) = request.and_then(|request| self.questions.take_one(request)) {

@@ -1,4 +1,4 @@
-//! A session's hold on its agent: made, made again, used and let go.
+//! A session's link to its agent: made, made again, used and let go.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,8 +42,8 @@ impl AgentLink<Listening> {
         self.held().map(|listening| &listening.agent)
     }
 
-    /// Lets go of the agent, and listens no more: it would wait with its last words for us, and we
-    /// for it.
+    /// Lets go of the agent, and listens no more: it would wait with its last messages for us, and
+    /// we for it.
     pub(super) fn take_agent(&mut self) -> Option<LinkedAgent> {
         self.release().map(|listening| listening.agent)
     }
@@ -55,13 +55,12 @@ impl LinkedAgent {
         link::params_for(&self.agent_session, params)
     }
 
-    /// One that does not read will be found stalled by its connection.
+    /// Sends a notification. An agent that does not read is found stalled by its connection.
     pub(super) fn notify(&self, method: &str, params: &Json) {
         let _ = self.host.connection.notify(method, &self.params(params));
     }
 
-    /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may
-    /// take its time over it.
+    /// Tells the agent to close the session, if it can. A courtesy: it may take its time over it.
     pub(super) fn close_soon(self) {
         if self.host.capabilities.close {
             let (params, host) = (self.params(&Json::trusted("{}")), self.host);
@@ -190,7 +189,7 @@ impl SessionTask {
         }
     }
 
-    /// Whether the worker has waited long enough for something to do.
+    /// When a worker that has nothing to do is let go.
     pub(super) fn worker_deadline(&self) -> Option<Instant> {
         let is_unused = self.link.agent().is_some() && self.is_idle();
         let idle = self.yard.settings.worker_idle.filter(|_| is_unused)?;
@@ -207,7 +206,7 @@ impl SessionTask {
         Some(self.used_at + self.yard.settings.put_aside_after.filter(|_| is_unused)?)
     }
 
-    /// As if it had not been used for long.
+    /// Puts the session aside as if it had not been used for long.
     pub(super) fn rest_soon(&mut self) {
         if !self.link.is_unlinked() {
             return;
@@ -253,19 +252,19 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Gives what the agent offers, once it runs.
+    /// Replies with the agent's options, once it runs.
     pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Fault>>) {
         self.link.await_offer(reply);
         self.start_agent();
     }
 
-    /// What the agent offers, while it runs.
+    /// The agent's options and capabilities, while it runs.
     pub(super) fn offer(&self) -> Option<Offer> {
         let capabilities = self.link.agent()?.host.capabilities.clone();
         Some(Offer { answer: self.link.offer()?.clone(), capabilities })
     }
 
-    /// Does what waited for the agent.
+    /// Serves the requests that waited for the agent.
     fn serve_waiting(&mut self, waiting: Waiting) {
         let offer = self.link.offer().cloned().unwrap_or_else(|| Json::trusted("{}"));
         for reply in waiting.links {

@@ -22,7 +22,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Prompt {
     params: Json,
-    /// Where its content is in the log, if it is not here.
+    /// The place of its content in the log, if it is not here.
     logged_at: Option<Seq>,
     pub(super) text: String,
     pub(super) watch: Watched<dyn TurnWatch>,
@@ -230,13 +230,13 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The record's note of what a crash would leave undone.
+    /// The record's note of the turn that a crash would leave undone.
     pub(super) fn next_turn_is_active(&self) -> Changes {
         Changes { active_turn: Some(self.turns.next()), ..Changes::default() }
     }
 }
 
-/// What a prompt's params hold beside the session's id.
+/// The content of a prompt's params beside the session's id.
 #[derive(serde::Deserialize)]
 struct Content<'a> {
     #[serde(borrow)]
