@@ -34,27 +34,27 @@ pub use slot::{HostError, HostSlot};
 /// An agent as a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
-    /// What users and rules call it.
+    /// The name by which users and rules call it.
     pub name: String,
     pub program: OsString,
     pub args: Vec<OsString>,
     pub cwd: PathBuf,
     pub env: bus::Environment,
-    /// It goes by its name: what it is started with may change from one time to the next.
+    /// It was given by name: its program and arguments may change from one start to the next.
     pub is_named: bool,
     pub manners: Manners,
 }
 
-/// How an agent has to be treated because it is the one it is.
+/// Quirks of one agent that a session has to handle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Manners {
-    /// The session mode in which it asks, when that is not the one it starts in.
+    /// The session mode in which it asks for permission, if it does not start in that one.
     pub session_mode: Option<String>,
-    /// It cannot read our answer that a file does not exist: it is told that we read none.
+    /// It cannot read our answer that a file does not exist: we say that we read no files.
     pub no_client_reads: bool,
-    /// How its answer begins when it is none but a provider's error.
+    /// First words of an answer that is really a provider's error.
     pub failure_words: Vec<String>,
-    /// It ends a turn without a word when the provider failed.
+    /// It ends a turn without an answer when the provider failed.
     pub silence_is_failure: bool,
     /// The model of a new session that is made without one.
     pub default_model: Option<String>,
@@ -63,18 +63,18 @@ pub struct Manners {
     pub system_prompt: SystemPrompt,
     /// One process of it serves several sessions well, whatever their directories.
     pub shares_worker: bool,
-    /// What to do when it wants a login.
+    /// The remedy to show when it asks for a login.
     pub login: Option<String>,
     /// Titles, in small letters, of tools of its own that write one file and do nothing else, where
     /// its questions do not say of what kind they are.
     pub edit_tools: Vec<String>,
     /// It does not end when its input ends.
     pub stays_at_eof: bool,
-    /// What it counts when it tells at the end of a turn how many tokens were used.
+    /// The scope of the token counts that it reports at the end of a turn.
     pub usage_of: UsageOf,
 }
 
-/// What the tokens at the end of a turn are the tokens of.
+/// The scope of the token counts at the end of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum UsageOf {
     #[default]
@@ -123,10 +123,10 @@ pub enum StartError {
     TooLong(usize),
 }
 
-/// Enough to write what is still to be written; the end of input does not make such an agent end.
+/// The wait after the end of input for agents that do not end then: enough to write what is left.
 const AFTER_EOF_OF_THOSE_WHO_STAY: Duration = Duration::from_millis(200);
 
-/// Every client is told it, and it is kept for those who come later.
+/// Largest answer to `initialize`: it is sent to every client, and kept for later ones.
 const MAX_INTRODUCTION_BYTES: usize = 1 << 20;
 
 fn said_part(said: &str) -> String {
@@ -175,7 +175,7 @@ impl Host {
         setup: &WorkerSetup,
         settings: &Settings,
     ) -> Result<Arc<Self>, StartError> {
-        // It may be something else by now than when the session was made.
+        // The path may lead elsewhere by now than when the session was made.
         if settings.forbidden.renewed().covers(&command.cwd) {
             let cwd = command.cwd.display().to_string();
             return Err(StartError::Place(roots::Error::Forbidden(cwd)));
@@ -273,12 +273,12 @@ impl Host {
         }
     }
 
-    /// What the agent said instead of ACP, on either stream.
+    /// The agent's output that was no ACP, of both streams.
     fn early_words(&self) -> String {
         format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
     }
 
-    /// For what a session keeps of what this process says.
+    /// A session's share of the memory for this process's messages.
     pub(crate) fn share(&self) -> Share {
         self.room.share()
     }
@@ -287,7 +287,7 @@ impl Host {
         self.worker.pid()
     }
 
-    /// Whose descendants the agent and all that it started are.
+    /// The process id of the keeper, from which the agent and all that it started descend.
     pub(crate) fn keeper_pid(&self) -> u32 {
         self.worker.keeper_pid()
     }
@@ -309,12 +309,12 @@ impl Host {
         self.ended.borrow().is_none() && !self.connection.is_closed()
     }
 
-    /// Whether its end was our wish.
+    /// Whether we have asked it to end.
     pub fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Until the agent and everything it started are gone.
+    /// Waits until the agent and everything it started are gone.
     pub async fn ended(&self) -> ExitReport {
         let mut ended = self.ended.clone();
         let report = ended.wait_for(Option::is_some).await.ok().and_then(|report| *report);
@@ -357,7 +357,7 @@ impl Host {
     }
 }
 
-/// Tells whoever watches when the worker has ended.
+/// Tells the observers when the worker has ended.
 fn watch_worker(settings: &Settings, agent: &str, worker: &WorkerHandle) {
     if settings.observers.is_empty() {
         return;

@@ -1,6 +1,6 @@
-//! Gives a session its place in an agent: a new conversation, or an earlier one back.
+//! Links a session to an agent: by a new conversation, or by getting an earlier one back.
 //!
-//! In: a host and what is known about the session. Out: a [`Link`], and how it came about.
+//! In: a host and the facts about the session. Out: a [`Link`], and how it came about.
 //!
 //! An earlier conversation is tried in order: `session/resume`, `session/load`, a new
 //! conversation that is told what happened so far. What the agent replays is swallowed in
@@ -27,13 +27,13 @@ use bus::connection::CallError;
 pub(crate) use early::Early;
 use replay::Replay;
 
-/// A session's place in a running agent.
+/// The link of a session to a running agent, which has a conversation for it.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) host: Arc<Host>,
     pub(crate) agent_session: String,
     pub(crate) messages: FromAgents,
-    /// What came with the answer already; to be dealt with before `messages`.
+    /// Messages that came with the answer already; to be handled before `messages`.
     pub(crate) early: Early,
     /// The agent's answer to session/new, load or resume.
     pub(crate) answer: Json,
@@ -53,7 +53,7 @@ impl Link {
         Self { host: host.clone(), agent_session, messages, early, answer, how }
     }
 
-    /// Puts the agent into the mode in which it asks, when it has to be told.
+    /// Puts the agent into the mode in which it asks for permission, if it does not start in it.
     async fn hold_to_mode(&mut self) -> Result<(), LinkError> {
         let Some(mode) = self.host.manners.session_mode.clone() else { return Ok(()) };
         let not_held = |why: String| LinkError::NotHeld { mode: mode.clone(), why };
@@ -87,7 +87,7 @@ pub enum LinkError {
     SameSession,
 }
 
-/// Every list of sessions reads it.
+/// Longest session id of an agent: every list of sessions reads it.
 const MAX_ID_BYTES: usize = 4 << 10;
 
 /// A link and how it came about.
@@ -95,20 +95,20 @@ const MAX_ID_BYTES: usize = 4 << 10;
 pub(crate) struct Linked {
     pub(crate) link: Link,
     pub(crate) resumed: Option<SessionResumed>,
-    /// What was said before, for an agent that has forgotten it.
+    /// The conversation so far, for an agent that has forgotten it.
     pub(crate) preamble: Option<String>,
-    /// What the session's agents are told once.
+    /// The text that the session's agents are sent once, before the first prompt.
     pub(crate) preface: Option<String>,
 }
 
-/// What an agent needs to know about a session that it may have seen before.
+/// An earlier session, with what an agent needs to open it again.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) agent_session: Option<String>,
     pub(crate) made_of: MadeOf,
     /// The text of the last prompt that reached the agent, to check a replay with.
     pub(crate) last_prompt: Option<String>,
-    /// Why there is no use in asking the agent for it.
+    /// Why the agent is not asked for it: its error when it had forgotten the session.
     pub(crate) forgot: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) async fn open_new(
     Ok(link)
 }
 
-/// Brings an earlier conversation back, or starts a new one that will be told about it.
+/// Brings an earlier conversation back, or starts a new one that will get it as text.
 pub(crate) async fn reopen(
     host: &Arc<Host>,
     public_id: &str,
@@ -210,7 +210,7 @@ async fn resume(
             return Err(Forgotten::Lost("the agent does not list the session".into()));
         }
     };
-    // No prompt was sent yet: whatever it tells of the conversation, the log has.
+    // No prompt was sent yet: whatever it replays of the conversation, the log has.
     early.retain(|message| !replay::is_conversation(message));
     Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Resume), verified))
 }
@@ -240,8 +240,8 @@ async fn load(
     Ok((Link::new(host, agent_session, messages, early, answer, ResumeWay::Load), verified))
 }
 
-/// Does `work`, which asks the agent something, and keeps what the agent says meanwhile:
-/// the answer comes in the same stream, behind it.
+/// Does `work`, which asks the agent something, and keeps the agent's messages meanwhile:
+/// the answer comes in the same stream, behind them.
 pub(crate) async fn while_hearing<T>(
     messages: &mut FromAgents,
     early: &mut Early,

@@ -1,9 +1,8 @@
 //! Workers that stand ready before anybody asks, and workers that several sessions share.
 //!
-//! In: the command of an agent. Out: a slot, with a
-//! worker in it that has already answered `initialize` (and, for plain params, `session/new`)
-//! if one stood ready. A key becomes warm with its first use; from then on a replacement is
-//! started after each.
+//! In: the command of an agent. Out: a slot, with a worker in it that has already answered
+//! `initialize` (and, for plain params, `session/new`) if one stood ready. A key becomes warm with
+//! its first use; from then on a replacement is started after each.
 //!
 //! Always true: a worker is used by one session, unless its agent shares workers; one warm
 //! start runs at a time; count, memory and idle time of what waits are bounded; a worker that
@@ -53,7 +52,7 @@ struct Inner {
     settings: Settings,
     state: Mutex<State>,
     closing: CancellationToken,
-    /// Everything that runs on the side, so that a shut-down can wait for it.
+    /// Background tasks, so that a shut-down can wait for them.
     tasks: TaskTracker,
 }
 
@@ -265,7 +264,7 @@ impl Inner {
     }
 }
 
-/// Runs what may block where it may.
+/// Runs work that may block on a thread where it may.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,

@@ -1,4 +1,4 @@
-//! What an agent says it can do, and what we say we can.
+//! Capabilities in `initialize`: those that an agent names, and our own.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

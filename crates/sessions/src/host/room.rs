@@ -1,28 +1,28 @@
-//! Room for what sessions keep of their agent's words.
+//! A memory budget for the messages that sessions keep of their agent's process.
 //!
-//! One process serves many sessions, and chooses how much it says in each of them. What is kept is
-//! bounded for the process, so that many sessions hold no more of it than a few.
+//! One process serves many sessions, and chooses how much it says in each of them. The budget is
+//! that of the process, so that many sessions hold no more than a few.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A hundred sessions with long lists of models have less to keep.
+/// The budget of a process: a hundred sessions with long lists of models keep less.
 const MAX_BYTES: usize = 32 << 20;
 
-/// What all sessions of one process may keep together.
+/// The budget that all sessions of one process have together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Room {
     n_taken: Arc<AtomicUsize>,
 }
 
 impl Room {
-    /// A part of it, with nothing in it yet.
+    /// An empty share of it.
     pub(crate) fn share(&self) -> Share {
         Share { of: self.clone(), n_bytes: 0 }
     }
 }
 
-/// What one of them keeps. Given back when it is dropped.
+/// The bytes that one session keeps. Given back when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     of: Room,
@@ -30,7 +30,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Makes it as large as that; whether there was room for more, where more is wanted.
+    /// Sets the size of the share; false if it would have to grow beyond the budget.
     pub(crate) fn resize(&mut self, n_bytes: usize) -> bool {
         let with = |taken: usize| taken.checked_sub(self.n_bytes)?.checked_add(n_bytes);
         let is_smaller = n_bytes <= self.n_bytes;

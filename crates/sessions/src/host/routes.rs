@@ -1,4 +1,4 @@
-//! Which message of an agent belongs to which session.
+//! Routes each message of an agent to the session that it belongs to.
 //!
 //! In: batches from the agent's connection. Out: each session's own messages, in order.
 //! A session that is slow slows the agent's pipe and with it the agent; nothing is dropped.
@@ -15,7 +15,7 @@ use bus::connection::{Connection, Inbox, Incoming, Outcome};
 
 use crate::lock::lock;
 
-/// What an agent has to say to one session.
+/// A message of an agent to one session.
 #[derive(Debug)]
 pub enum FromAgent {
     /// A `session/update`, its session id already replaced by ours.
@@ -31,12 +31,12 @@ pub enum FromAgent {
         outcome: Outcome,
     },
     Stderr(StderrLine),
-    /// Something that is no message; what it was.
+    /// A line that is no message, as it was.
     Garbage(String),
 }
 
 impl FromAgent {
-    /// What it holds that the agent has chosen.
+    /// The size of its content, which the agent chooses.
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
             Self::Update { payload, .. } => payload.as_str().len(),
@@ -56,9 +56,9 @@ pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
 const QUEUE_BATCHES: usize = 1;
 /// Messages that may wait for sessions that are being opened.
 const MAX_PARKED: usize = 1024;
-/// What they may hold; an agent chooses how much it says to sessions that nobody knows yet.
+/// Bytes of those; an agent chooses how much it says to sessions that nobody knows yet.
 const MAX_PARKED_BYTES: usize = 16 << 20;
-/// Lines of an agent that is none, to tell the user what it is instead.
+/// Lines kept of a command that speaks no ACP, to show the user what it is instead.
 const MAX_EARLY_GARBAGE: usize = 5;
 
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ struct Table {
     n_opening: usize,
     parked: Vec<(String, Message)>,
     stray: Option<mpsc::Sender<Vec<FromAgent>>>,
-    /// What the agent said that is no ACP before any session could be told.
+    /// Lines that are no ACP, from before there was a session to log them.
     garbage: Vec<String>,
     is_over: bool,
 }
@@ -89,7 +89,7 @@ impl Table {
 
 #[derive(Debug, Clone)]
 struct Route {
-    /// What clients call the session.
+    /// The id by which clients call the session.
     public_id: String,
     sender: mpsc::Sender<Vec<FromAgent>>,
 }
@@ -148,8 +148,8 @@ impl Routes {
         lock(&self.table).by_session.remove(agent_session);
     }
 
-    /// Does `act` if no more than one session uses the agent, and none is being opened; whether
-    /// it did. Nobody comes between.
+    /// Does `act` if no more than one session uses the agent, and none is being opened; returns
+    /// whether it did. The lock is held meanwhile.
     pub(super) fn if_alone(&self, act: impl FnOnce()) -> bool {
         let table = lock(&self.table);
         let is_alone = table.by_session.len() <= 1 && table.n_opening == 0;
@@ -159,7 +159,7 @@ impl Routes {
         is_alone
     }
 
-    /// A tag whose answer goes to `agent_session`.
+    /// A tag for a request whose answer goes to `agent_session`.
     pub(crate) fn tag(&self, agent_session: &str) -> u64 {
         let mut table = lock(&self.table);
         table.last_tag += 1;
@@ -185,7 +185,7 @@ impl Routes {
         }
     }
 
-    /// What the agent said before any session, that was no ACP.
+    /// The lines from before any session that were no ACP.
     pub(super) fn early_garbage(&self) -> String {
         lock(&self.table).garbage.join("\n")
     }
@@ -197,7 +197,7 @@ impl Routes {
         table.stray = None;
     }
 
-    /// Where `incoming` goes; `None` when it is dealt with.
+    /// The destination of `incoming`; `None` when nothing is left to do with it.
     fn place(&self, incoming: Incoming) -> Option<Placed> {
         let message = match incoming {
             Incoming::Reply(reply) => return Some(Placed::Settle(reply)),
@@ -265,7 +265,7 @@ fn to_session(message: Message, public_id: &str) -> FromAgent {
     FromAgent::Update { kind, payload }
 }
 
-/// Hands out what the agent says until it is gone, then ends what is left of it.
+/// Hands out the agent's messages until it is gone, then ends what is left of its process tree.
 pub(super) async fn dispatch(
     mut inbox: Inbox,
     connection: Connection,
@@ -291,7 +291,7 @@ pub(super) async fn dispatch(
     let report = loop {
         tokio::select! {
             report = &mut stopping => break report,
-            // What it still says after a stall, so that a full pipe does not keep it alive.
+            // Messages after a stall are read on, so that a full pipe does not keep it alive.
             Some(batch) = inbox.next() => hand_out(batch, &connection, &routes).await,
         }
     };

@@ -23,7 +23,7 @@ pub struct HostSlot {
     setup: WorkerSetup,
     settings: Settings,
     state: Mutex<State>,
-    /// For a slot that came from the pools.
+    /// The pools behind it, for a slot that came from them.
     backing: OnceLock<Backing>,
     /// Ends a start that is under way.
     closing: CancellationToken,
@@ -74,7 +74,7 @@ impl HostSlot {
         self.backing.get()?.take_prepared(params)
     }
 
-    /// Frees such a session, because this one is another.
+    /// Frees a session that was opened in advance, because this one is another.
     pub(crate) fn discard_prepared(&self) {
         if let Some(backing) = self.backing.get() {
             backing.discard_prepared();
@@ -86,7 +86,7 @@ impl HostSlot {
         self.closing.cancel();
     }
 
-    /// The agent that runs here, for another slot.
+    /// Takes the agent that runs here out, for another slot.
     pub(crate) async fn give_up(&self) -> Option<Arc<Host>> {
         self.state.lock().await.host.take()
     }
@@ -117,7 +117,7 @@ impl HostSlot {
             return Box::pin(shared.host()).await;
         }
         let mut state = self.state.lock().await;
-        // Looked at, because its end may not have been told yet.
+        // The process is looked at, because its end may not have been noticed yet.
         if let Some(host) = state.host.as_ref().filter(|host| host.is_present()) {
             return Ok(host.clone());
         }
@@ -147,7 +147,7 @@ impl HostSlot {
         while starts.front().is_some_and(|start| start.elapsed() > restart_window) {
             starts.pop_front();
         }
-        // The first start is none again.
+        // The first start is no restart.
         if starts.len() <= max_restarts {
             return Ok(());
         }

@@ -1,14 +1,14 @@
-//! What an agent says in a session before the session can hear it.
+//! Early messages: those of an agent that come before its session can take them.
 //!
-//! Always true: it is bounded in bytes, whatever an agent says while it is given a session. What is
-//! told of how things are is replaced by what is told later, so the oldest goes first; requests stay,
-//! since the agent waits for their answers, and has only so many open at once.
+//! Always true: they are bounded in bytes, whatever an agent says while it is given a session.
+//! Later updates of a state replace earlier ones, so the oldest goes first; requests stay, since
+//! the agent waits for their answers, and has only so many open at once.
 
 use std::collections::VecDeque;
 
 use crate::host::FromAgent;
 
-/// A list of models or commands has some hundred KiB.
+/// The bound in bytes: a list of models or commands has some hundred KiB.
 const MAX_BYTES: usize = 4 << 20;
 const MAX_MESSAGES: usize = 4096;
 
@@ -54,7 +54,7 @@ fn may_go(message: &FromAgent) -> bool {
     !matches!(message, FromAgent::Request(_) | FromAgent::Answer { .. })
 }
 
-/// What has to stay takes no room from the others.
+/// The bytes that count; messages that have to stay take no room from the others.
 fn weight(message: &FromAgent) -> usize {
     if may_go(message) { message.n_bytes() } else { 0 }
 }

@@ -1,7 +1,7 @@
-//! Swallows what an agent tells again of a conversation that it gets back.
+//! Swallows an agent's replay of a conversation that it opens again.
 //!
-//! In: the request that opens the conversation. Out: its answer, what came with it that is no
-//! part of the conversation, and what the user said in it. ACP lets `session/load` replay and
+//! In: the request that opens the conversation. Out: its answer, messages with it that are no
+//! part of the conversation, and the user's prompts in it. ACP lets `session/load` replay and
 //! `session/resume` not, but there are agents that replay with both. An agent's questions are
 //! never swallowed: it waits for the answers.
 
@@ -20,7 +20,7 @@ use bus::connection::{CallError, Outcome};
 pub(super) struct Replay {
     pub(super) messages: FromAgents,
     pub(super) answer: Json,
-    /// What came already and is no part of the conversation.
+    /// Messages so far that are no part of the conversation.
     pub(super) early: Early,
     pub(super) heard: Heard,
 }
@@ -60,7 +60,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Hears the agent until it has answered; `None` when it ends before.
+    /// Reads the agent's messages until it has answered; `None` when it ends before.
     async fn until_answer(&mut self, tag: u64) -> Option<Outcome> {
         let mut answer = None;
         while answer.is_none() {
@@ -84,7 +84,7 @@ impl Replay {
         }
     }
 
-    /// Hears what comes after the answer, until the agent is quiet for a moment.
+    /// Reads the messages after the answer, until the agent is quiet for a moment.
     pub(super) async fn hear_late(&mut self) {
         /// The replay follows the answer within milliseconds, or not at all.
         const QUIET: Duration = Duration::from_millis(300);
@@ -103,7 +103,7 @@ impl Replay {
     }
 }
 
-/// Whether a message is something that was said or done, and not how things are now.
+/// Whether a message is part of the conversation, and not an update of a state.
 pub(super) fn is_conversation(message: &FromAgent) -> bool {
     const NAMES: &[&str] = names!(
         "user_message_chunk agent_message_chunk agent_thought_chunk tool_call tool_call_update plan \
@@ -118,7 +118,7 @@ pub(super) fn is_conversation(message: &FromAgent) -> bool {
 pub(super) struct Heard(String);
 
 impl Heard {
-    /// More is not needed to recognise one prompt.
+    /// Kept text: more is not needed to recognise one prompt.
     const MAX_BYTES: usize = 1 << 20;
 
     fn hear(&mut self, message: &FromAgent) {

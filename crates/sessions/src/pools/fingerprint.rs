@@ -1,4 +1,4 @@
-//! What a worker was made of, to see whether a new one would be another.
+//! A fingerprint of the files that a worker was started from, to see if a new one would differ.
 //!
 //! In: the command. Out: which file each part of it meant, and which state that file was in:
 //! the program, every argument that names a file (a script behind its interpreter, the CLI

@@ -1,4 +1,4 @@
-//! Which workers are interchangeable.
+//! The key of workers that are interchangeable.
 //!
 //! In: a command, and the model that is wanted. Out: a key; two sessions whose keys are
 //! equal can use the same warm worker. Values of variables are in it as a digest only, so
@@ -24,7 +24,7 @@ pub(super) struct Key {
     environment: [u8; 32],
     pub(super) model: Option<String>,
     is_named: bool,
-    /// They decide what a worker is told right after its start.
+    /// Quirks of the agent: they decide what a worker is sent right after its start.
     manners: Manners,
 }
 
@@ -48,8 +48,8 @@ impl Key {
     }
 }
 
-/// Whether one process of it may serve several directories. A program that is found relative
-/// to the directory may be another one in the next.
+/// Whether one process of the command may serve several directories. A program that is found
+/// relative to the directory may be another one in the next.
 pub(super) fn can_be_shared(command: &AgentCommand) -> bool {
     let program = command.program.as_bytes();
     command.manners.shares_worker && (program.starts_with(b"/") || !program.contains(&b'/'))

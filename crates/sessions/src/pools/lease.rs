@@ -1,4 +1,4 @@
-//! A slot's ties to the pools: what stands ready for it, and that it is in use.
+//! A slot's link to the pools: the session or agent that stands ready for it, and its lease.
 //!
 //! A session that is done with its agent shuts its slot down or drops it; either ends the
 //! lease. That ends a worker which the session had for itself. A shared worker goes on, and
@@ -14,7 +14,7 @@ use super::{Inner, Prepared};
 use crate::host::{AgentCommand, Host, HostSlot};
 use crate::lock::lock;
 
-/// Where a slot that came from the pools looks before it starts an agent itself.
+/// The pools behind a slot, which looks there before it starts an agent itself.
 #[derive(Debug)]
 pub(crate) struct Backing {
     pools: Weak<Inner>,
@@ -57,7 +57,7 @@ impl Backing {
         None
     }
 
-    /// The slot had to start one, and it runs: the next one need not wait.
+    /// Orders a warm worker for the next session, as the slot had to start one itself.
     pub(crate) fn started(&self) {
         if let Some(pools) = self.pools.upgrade() {
             lock(&pools.state).order(&self.key);
@@ -75,7 +75,7 @@ impl Backing {
         None
     }
 
-    /// Nobody will want the session that stands open.
+    /// Frees the session that stands open, which nobody will want.
     pub(crate) fn discard_prepared(&self) {
         if let Some((_, prepared)) = self.take_any_prepared() {
             self.discard(prepared);
@@ -99,7 +99,7 @@ impl Backing {
     }
 }
 
-/// That one session uses a slot, until dropped.
+/// The use of a slot by one session, until dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     pools: Weak<Inner>,

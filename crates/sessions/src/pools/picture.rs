@@ -1,4 +1,4 @@
-//! What the pools look like, for people and for metrics.
+//! A snapshot of the pools, for people and for metrics.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct KeyPicture {
     /// Workers that stand ready.
     pub warm: usize,
     pub is_starting: bool,
-    /// Sessions that have one.
+    /// Sessions that have a worker.
     pub in_use: usize,
     pub memory_bytes: u64,
     #[serde(flatten)]

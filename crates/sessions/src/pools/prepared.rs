@@ -15,13 +15,13 @@ use crate::host::{FromAgent, Host};
 use crate::link::{self, Link, LinkError};
 use crate::mint;
 
-/// Agents tell commands, options and usage after `session/new`: a handful of messages, one of
+/// Agents send commands, options and usage after `session/new`: a handful of messages, one of
 /// them as large as a list of all models.
 const MAX_MESSAGES: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 /// Lines of stderr that are kept; more are left out, as they are for a busy session.
 const MAX_STDERR: usize = 64;
-/// A session that nobody used is not worth more waiting.
+/// The wait for an agent to free a session: one that nobody used is not worth more.
 const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 
 /// A new session in a running agent.
@@ -91,7 +91,7 @@ impl Prepared {
     }
 }
 
-/// What is left of a warm worker when it is asked for.
+/// The state of a warm worker when it is asked for.
 #[derive(Debug)]
 pub(super) enum Kept {
     Gone,

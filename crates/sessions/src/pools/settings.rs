@@ -1,4 +1,4 @@
-//! What pools may use, each with its default and its reason.
+//! Settings of the pools, each with its default and its reason.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct WarmSettings {
     /// Files that agents read when they start or open a session, relative to its directory: a
     /// worker that has read an older one is replaced.
     pub watched: Vec<PathBuf>,
-    /// Where shared workers are started; the first session's directory if it is not given.
+    /// The directory in which shared workers are started; without it, that of the first session.
     pub shared_cwd: Option<PathBuf>,
 }
 

@@ -41,7 +41,7 @@ enum NotWarm {
 }
 
 impl Inner {
-    /// Sees to it that somebody works on the orders.
+    /// Starts the task that works on the orders, unless one does.
     pub(super) fn kick(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         if state.is_starting || state.orders.is_empty() || self.closing.is_cancelled() {
@@ -163,7 +163,7 @@ impl Inner {
         state.order(&key);
     }
 
-    /// A warm worker is no longer of use.
+    /// Takes out a warm worker that is no longer of use.
     fn lost(self: &Arc<Self>, key: &Arc<Key>, id: u64, why: &'static str) {
         let mut state = lock(&self.state);
         // One that was taken out is somebody else's business.

@@ -1,4 +1,4 @@
-//! What a pool knows: keys, their warm workers, shared workers, and who uses what.
+//! The state of the pools: keys, their warm workers, shared workers, and who uses what.
 //!
 //! Plain bookkeeping under one lock; nothing here waits, starts or ends anything. Functions
 //! that take workers out give them to the caller, who ends them after the lock is free.
@@ -57,7 +57,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) command: AgentCommand,
-    /// What the next session is likely to be opened with, if any client would send it.
+    /// Params that the next session is likely to be opened with, if any client would send them.
     pub(super) params: Option<Json>,
     /// The oldest first.
     pub(super) warm: VecDeque<Warm>,
@@ -82,7 +82,7 @@ impl Entry {
         }
     }
 
-    /// A worker did what it was for.
+    /// Forgets failures, as a worker has done what it was for.
     pub(super) fn forgive(&mut self) {
         self.n_failed_in_row = 0;
         self.rest_until = None;
@@ -99,7 +99,7 @@ pub(super) struct Warm {
     pub(super) id: u64,
     pub(super) slot: Arc<HostSlot>,
     pub(super) host: Arc<Host>,
-    /// What its session was opened with.
+    /// The params that its session was opened with.
     pub(super) params: Option<Json>,
     pub(super) fingerprint: Fingerprint,
     pub(super) n_bytes: u64,
@@ -108,7 +108,7 @@ pub(super) struct Warm {
 }
 
 impl Warm {
-    /// What is left of it; nobody listens to it any more.
+    /// Takes over what is left of it from the task that listens to it.
     pub(super) async fn take(self) -> Kept {
         // A watcher that is gone has an answer all the same.
         let _ = self.take.send(());
@@ -150,7 +150,7 @@ impl State {
         self.last_id
     }
 
-    /// The entry of a key that is used now; with what had to go for it.
+    /// The entry of a key that is used now, and the workers that had to go for it.
     pub(super) fn touch(
         &mut self,
         key: &Arc<Key>,
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Wishes for one more warm worker, unless there is a reason against it.
+    /// Orders one more warm worker, unless there is a reason against it.
     pub(super) fn order(&mut self, key: &Arc<Key>) {
         if self.is_wanted(key) && !self.orders.contains(key) {
             self.orders.push_back(key.clone());
@@ -221,7 +221,7 @@ impl State {
         Some(gone)
     }
 
-    /// Takes what there may not be under the settings.
+    /// Takes out the workers that the settings do not allow.
     pub(super) fn trim(&mut self) -> Vec<Warm> {
         let mut gone = Vec::new();
         for (key, entry) in &mut self.keys {
@@ -265,14 +265,14 @@ impl State {
         (warm, shared)
     }
 
-    /// Of everything that nobody uses.
+    /// The memory of all workers that nobody uses.
     pub(super) fn n_bytes(&self) -> u64 {
         let warm = self.keys.values().flat_map(|entry| &entry.warm).map(|warm| warm.n_bytes);
         let shared = self.shared.values().filter(|shared| shared.n_users == 0);
         warm.chain(shared.map(|shared| shared.n_bytes)).sum()
     }
 
-    /// Takes what was not used for the idle time. A key that nobody uses is forgotten.
+    /// Takes out workers that were not used for the idle time. A key that nobody uses is forgotten.
     pub(super) fn take_idle(&mut self) -> (Vec<Warm>, Vec<Shared>) {
         let idle = self.warm.idle;
         let mut warm = Vec::new();

@@ -1,4 +1,4 @@
-//! What time brings: idle workers, programs that change, memory.
+//! The regular upkeep of the pools: idle workers, programs that change, memory.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Inner {
         of_key.collect()
     }
 
-    /// Measures what nobody uses, and ends the least recently used of it while it is too much.
+    /// Measures workers that nobody uses, and ends the least recently used while it is too much.
     pub(super) async fn bound_memory(self: &Arc<Self>) {
         let (ids, keepers): (Vec<u64>, Vec<u32>) = {
             let state = lock(&self.state);
