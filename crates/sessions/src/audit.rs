@@ -1,4 +1,4 @@
-//! Who allowed what, when and by which rule, over all sessions.
+//! The audit of decisions over all sessions: who allowed what, when and by which rule.
 //!
 //! In: the log's decisions, in the order of time. Out: one [`Row`] each, a page at a time.
 //! The answer's own event says all there is to say, so nothing else of a session is read
@@ -16,7 +16,7 @@ use store::{Decision, DecisionFilter, DecisionPlace, EventLog, StoreError};
 use wire::event::{Decider, QuestionSummary, RulePlace};
 use wire::{Event, Millis, Own, Seq, SessionId, TurnId};
 
-/// One decision.
+/// One decision, as a row of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Row {
@@ -73,7 +73,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     pub rows: Vec<Row>,
-    /// Where the next page begins; `None` when there is nothing more.
+    /// The place at which the next page begins; `None` when there is nothing more.
     pub next: Option<DecisionPlace>,
 }
 

@@ -1,14 +1,14 @@
-//! How much a session may use, how much it has used, and when that is enough.
+//! The budget of a session: its limits, its use so far, and which limit is reached.
 //!
-//! In: starts and ends of turns, time, and what the agent tells about tokens and cost. Out:
+//! In: starts and ends of turns, time, and the agent's reports of tokens and cost. Out:
 //! which limit is reached. No I/O and no clock; kept in the session's [`Details`] so that it
 //! counts over the session's whole life.
 //!
-//! What agents tell comes in three shapes. `usage` at the end of a turn is the tokens of that
+//! Agents report their use in three shapes. `usage` at the end of a turn is the tokens of that
 //! turn. `usage_update.used` is how full the context is, so the model has read at least that
 //! much in this turn; the larger of the two counts, never their sum. `usage_update.cost` is
 //! the sum of the session, or of the agent's process: less than before means that the agent
-//! began anew. What is not told is not counted, so tokens and cost are lower bounds.
+//! began anew. What is not reported is not counted, so tokens and cost are lower bounds.
 //!
 //! [`Details`]: crate::details::Details
 
@@ -28,7 +28,7 @@ pub use wire::event::Limit;
 use projection::Usage;
 use projection::json::Node;
 
-/// What a session has used so far.
+/// The use of a session so far: turns, time, tokens and cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Used {
@@ -38,9 +38,9 @@ pub struct Used {
     #[serde(rename = "runningSeconds", with = "limits::seconds")]
     pub running: Duration,
     pub tokens: u64,
-    /// What agents told before they began to count anew.
+    /// The cost that agents had reported before they began to count anew.
     pub cost_before: f64,
-    /// What the agent told last.
+    /// The cost that the agent reported last.
     pub cost_told: f64,
     /// Tokens of the last turn that are counted already; none before the first.
     #[serde(skip)]
@@ -50,16 +50,16 @@ pub struct Used {
     cost_at_start: Option<f64>,
 }
 
-/// The limits of a session and where it stands.
+/// The limits of a session and its use of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {
-    /// What was set; a person who says "go on" grants it once more.
+    /// The limits as set; a person who says "go on" grants the same amount once more.
     limits: Limits,
-    /// Up to where the session may go now.
+    /// The limits in force now, with what a person has granted since.
     allowed: Limits,
     used: Used,
-    /// The limit at which a person said that it is enough.
+    /// The limit at which a person chose to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<Limit>,
 }
@@ -75,22 +75,22 @@ pub struct Reached {
 }
 
 impl Used {
-    /// What the agents told, in US dollars.
+    /// The cost so far in US dollars, as the agents reported it.
     pub fn cost_usd(&self) -> f64 {
-        // Binary fractions add a little that nobody spent.
+        // Rounded: sums of binary fractions add a little that nobody spent.
         ((self.cost_before + self.cost_told) * 1e9).round() / 1e9
     }
 
-    /// The turn has taken `tokens` at least.
+    /// Counts at least `tokens` for the running turn.
     fn raise_turn_tokens(&mut self, tokens: u64) {
-        // Before the first turn an agent tells how full the context is that it got back.
+        // Before the first turn an agent reports how full the context is that it got back.
         let Some(counted) = &mut self.turn_tokens else { return };
         self.tokens = self.tokens.saturating_add(tokens.saturating_sub(*counted));
         *counted = tokens.max(*counted);
     }
 
     fn tell_cost(&mut self, amount: f64) {
-        /// More is no cost of a session, and sums of it would not stay numbers.
+        /// A larger amount is no cost of a session, and sums of such would not stay finite.
         const MOST: f64 = 1e12;
         if !(0.0..MOST).contains(&amount) {
             return;
@@ -111,7 +111,7 @@ impl Budget {
         self.limits
     }
 
-    /// Up to where the session may go now: the limits, and what a person granted since.
+    /// The limits in force now: those that were set, and what a person granted since.
     pub fn allowed(&self) -> Limits {
         self.allowed
     }
@@ -131,7 +131,7 @@ impl Budget {
         used.cost_at_start = Some(used.cost_usd());
     }
 
-    /// What the last turn has cost, in US dollars, as far as it was told.
+    /// The cost of the last turn in US dollars, as far as the agent reported it.
     pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
         let cost = self.used.cost_usd() - self.used.cost_at_start?;
         (cost > 0.0).then(|| (cost * 1e9).round() / 1e9)
@@ -141,7 +141,7 @@ impl Budget {
         self.used.running = self.used.running.saturating_add(time);
     }
 
-    /// The payload of a `usage_update`.
+    /// Counts the payload of a `usage_update`.
     pub(crate) fn hear(&mut self, payload: &Json) {
         let update = Node::of(payload).object().object("update");
         if let Some(used) = update.count("used") {
@@ -181,7 +181,7 @@ impl Budget {
                 limits::seconds::number(used.running),
                 limits::seconds::number(running?),
             ),
-            // Known to whoever hears the agent: see `silence`.
+            // Needs the time of the agent's last message: see `silence`.
             Limit::InactiveSeconds => return None,
             Limit::Tokens => (used.tokens >= tokens?, used.tokens.into(), tokens?.into()),
             Limit::CostUsd => {
@@ -192,7 +192,7 @@ impl Budget {
         is_reached.then_some(Reached { limit, used, allowed })
     }
 
-    /// The limit on silence, if the agent has been silent for so long.
+    /// The limit on inactivity, if the agent has been silent for so long.
     pub(crate) fn silence(&self, silent: Duration) -> Option<Reached> {
         let allowed = self.allowed.inactive.filter(|allowed| silent >= *allowed)?;
         let (used, allowed) = (limits::seconds::number(silent), limits::seconds::number(allowed));
@@ -204,7 +204,7 @@ impl Budget {
         Some(self.allowed.running?.saturating_sub(self.used.running))
     }
 
-    /// A person lets the session have the same again, from here on.
+    /// Grants the set amount of a limit once more, counted from now.
     pub(crate) fn grant(&mut self, limit: Limit) {
         let (set, used, allowed) = (self.limits, &self.used, &mut self.allowed);
         match limit {
@@ -220,7 +220,7 @@ impl Budget {
         self.stopped_at = None;
     }
 
-    /// A person lets the session have as much as it wants.
+    /// Removes a limit.
     pub(crate) fn lift(&mut self, limit: Limit) {
         for limits in [&mut self.limits, &mut self.allowed] {
             match limit {
@@ -234,18 +234,18 @@ impl Budget {
         self.stopped_at = None;
     }
 
-    /// A person says that it is enough.
+    /// Stops the session at a limit: no prompt is taken until the limit is raised.
     pub(crate) fn stop(&mut self, limit: Limit) {
         self.stopped_at = Some(limit);
     }
 
-    /// Other limits, counted from the session's beginning like those before.
+    /// Replaces the limits, which count from the session's beginning like those before.
     pub(crate) fn set(&mut self, limits: Limits) {
         (self.limits, self.allowed) = (limits, limits);
         self.stopped_at = self.stopped_at.filter(|limit| self.reached(*limit).is_some());
     }
 
-    /// Why no prompt is taken: a person said at this limit that it is enough.
+    /// The limit for which no prompt is taken: a person chose to stop there.
     pub fn refusal(&self) -> Option<Reached> {
         self.reached(self.stopped_at?)
     }

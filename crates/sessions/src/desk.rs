@@ -1,6 +1,6 @@
-//! The sessions of a daemon: made, found, shared by many clients, put aside.
+//! The registry of a daemon's sessions, which are made, found, shared by clients and put aside.
 //!
-//! In: what clients order, and session ids. Out: handles. A session that is only in the log
+//! In: orders of clients, and session ids. Out: handles. A session that is only in the log
 //! is woken when somebody wants something of it; its agent is started with the next prompt.
 //!
 //! Always true: a session has one task in this process, whoever asks for it at the same
@@ -45,7 +45,7 @@ pub trait Agents: Send + Sync + 'static {
     /// How the agent of an order is started today, in a session of that mode.
     async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, Fault>;
 
-    /// What is on this machine, one object for each agent, as it is found.
+    /// The agents on this machine, one JSON object each, sent as they are found.
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
 }
 
@@ -53,23 +53,23 @@ pub struct Desk {
     yard: Yard,
     agents: Arc<dyn Agents>,
     policy: Mutex<Policy>,
-    /// Where workers come from; without them every session starts its own.
+    /// The pools that workers come from; without them every session starts its own.
     pools: Option<Pools>,
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
     present: Counts<SessionId>,
     pub(crate) introductions: Mutex<Introductions>,
     room: Room,
-    /// No session is made or woken any more.
+    /// Cancelled at shutdown: from then on no session is made or woken.
     stopping: CancellationToken,
 }
 
-/// What agents answered to `initialize`, and when.
+/// Cached answers of agents to `initialize`, each with the time at which it came.
 type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
 
 /// A client that has a session open, until dropped.
 pub(crate) type Presence = Counted<SessionId>;
 
-/// A session's place at the desk, from the first who asks for it on.
+/// A session's entry in the registry, from the first request for it on; empty while it is woken.
 #[derive(Debug, Default)]
 struct Seat(OnceCell<Seated>);
 
@@ -102,7 +102,7 @@ impl Seated {
     }
 }
 
-/// Why the desk did not do it.
+/// An error of the session registry.
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     #[error("there is no session `{0}`")]
@@ -141,7 +141,7 @@ impl Desk {
         Self::with_pools(yard, agents, policy, None)
     }
 
-    /// A desk whose workers come from `pools`, and end with it.
+    /// A registry whose workers come from `pools`, and end with it.
     pub fn with_pools(
         yard: Yard,
         agents: Arc<dyn Agents>,
@@ -165,7 +165,7 @@ impl Desk {
         &self.yard
     }
 
-    /// What no session touches.
+    /// The directories that no session may touch.
     pub fn forbidden(&self) -> Forbidden {
         self.yard.settings.forbidden.renewed()
     }
@@ -182,7 +182,7 @@ impl Desk {
         &self.agents
     }
 
-    /// Sessions that are made or woken from now on are judged by this.
+    /// Replaces the policy by which sessions are judged that are made or woken from now on.
     pub fn set_policy(&self, policy: Policy) {
         *lock(&self.policy) = policy;
     }
@@ -227,7 +227,7 @@ impl Desk {
         self.make_room();
     }
 
-    /// The terms on which an order is carried out; its agent is not started yet. With the
+    /// The options by which an order's session is opened; its agent is not started yet. With the
     /// params of a session that is opened at once, one may stand ready in an agent.
     pub(crate) async fn terms(
         &self,
@@ -240,7 +240,7 @@ impl Desk {
         Ok(Terms { slot, policy, order })
     }
 
-    /// How the agent is started that an order wants.
+    /// The command that starts the agent of an order.
     async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, DeskError> {
         let command = self.agents.command(order, mode).await;
         let mut command = command.map_err(DeskError::Agent)?;
@@ -266,18 +266,18 @@ impl Desk {
         self.at(id).map(|seated| seated.handle).filter(|handle| !handle.is_over())
     }
 
-    /// What the session's task does, or why it ended: that is known until the session is woken
-    /// again, or many others were.
+    /// The phase of the session's task, also why it ended: that is known until the session is
+    /// woken again, or many others were.
     pub fn phase(&self, id: SessionId) -> Option<watch::Receiver<Phase>> {
         self.at(id).map(|seated| seated.handle.phase())
     }
 
-    /// Where the agent of a session that is awake runs, if it does.
+    /// The slot in which the agent of a session that is awake runs, if it does.
     pub(crate) fn slot_of(&self, id: SessionId) -> Option<Arc<HostSlot>> {
         self.at(id).map(|seated| seated.slot)
     }
 
-    /// Who sits at a session's place; nobody, while it is being woken.
+    /// The handle and slot in a session's entry; none while it is being woken.
     fn at(&self, id: SessionId) -> Option<Seated> {
         lock(&self.seats).get(&id)?.0.get().cloned()
     }

@@ -1,4 +1,4 @@
-//! What a session remembers about itself beside its log.
+//! The details that a session's record keeps beside its log.
 //!
 //! Kept as one JSON value in the session's record: enough to show it in lists and, with what it
 //! was [made of](MadeOf), to give it back to its agent as the user had set it up. Small, because
@@ -25,28 +25,28 @@ pub struct Details {
     /// The agent was named, not given as a command.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_named: bool,
-    /// What whoever made the session noted in `_meta.switchyard` of its `session/new`.
+    /// The note of the session's maker: `_meta.switchyard` of its `session/new`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<Json>,
-    /// Where sessions of earlier versions have their params.
+    /// Its `session/new` params, where sessions of earlier versions have them.
     #[serde(rename = "newParams", skip_serializing_if = "Option::is_none")]
     pub(crate) old_params: Option<Json>,
-    /// And their preface, until it is told.
+    /// Their preface, until the agent was sent it.
     #[serde(rename = "preface", skip_serializing_if = "Option::is_none")]
     pub(crate) old_preface: Option<String>,
-    /// What clients set with `session/set_…` requests, by what they set.
+    /// The `session/set_…` requests that clients made, by method and option.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
-    /// What the session was to be set to when it was made, until its agent has it.
+    /// Options that the session was to get when it was made, until its agent has it.
     #[serde(skip_serializing_if = "Wishes::is_empty")]
     pub wishes: Wishes,
-    /// The agent was told the preface.
+    /// The agent was sent the preface.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_prefaced: bool,
-    /// Whose session it is: the name of a token, or of a way in.
+    /// The maker of the session: the name of a token, or of a transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
-    /// It shares a worker with nobody.
+    /// The session does not share its worker with others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_apart: bool,
     /// The permission mode that was asked for, if any.
@@ -61,7 +61,7 @@ pub struct Details {
     /// The beginning of the last prompt that reached the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
-    /// What the session may use, and has used.
+    /// The session's limits, and its use so far.
     #[serde(skip_serializing_if = "Budget::is_default")]
     pub budget: Budget,
     /// Its title was given by a person, so the agent's are not taken.
@@ -70,13 +70,13 @@ pub struct Details {
     /// How the last turn ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_end: Option<LastEnd>,
-    /// What can be chosen in it, as its agent said last: the choice is there while the agent rests.
+    /// Modes, models and options that its agent offered last, to choose from while none runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<Json>,
-    /// The sums of tokens that its agent told last, if it tells sums.
+    /// The sums of tokens that its agent reported last, if it reports sums.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) usage_told: BTreeMap<String, u64>,
-    /// It is still being copied from another one; without its process it is nothing.
+    /// A fork that is still being copied; it is removed if the copying process dies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
 }
@@ -107,7 +107,7 @@ impl LastEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRequest {
     pub id: String,
-    /// Tells whether it is the same request again.
+    /// A digest of its content, by which a repeated request is recognised.
     pub digest: String,
 }
 
@@ -118,17 +118,17 @@ pub struct TakenRequest {
     pub digest: String,
 }
 
-/// Clients repeat what they have just asked; nobody comes back for the prompt before so many.
+/// Named prompts that are remembered: clients repeat what they just sent, not one long before.
 pub const MAX_REQUESTS: usize = 64;
-/// Details are written with every turn, so a list of all models of the world is not kept.
+/// Largest offer that is kept: details are written with every turn, so no list of all models is.
 const MAX_OFFERED_BYTES: usize = 16 << 10;
-/// Model, effort, mode and some switches more.
+/// Room for settings: model, effort, mode and some switches more.
 const MAX_SETTING_BYTES: usize = 16 << 10;
-/// A word; agents have their own.
+/// Longest stop reason that is kept: a word; agents have their own.
 const MAX_REASON_CHARS: usize = 100;
-/// A sentence or two; the log has all of it.
+/// Longest error text that is kept: a sentence or two; the log has all of it.
 const MAX_ERROR_CHARS: usize = 500;
-/// Enough of a prompt to recognise it in a replay.
+/// Length of a prompt's excerpt: enough to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
@@ -146,7 +146,7 @@ impl Details {
         Some(MadeOf { new_params, preface: self.old_preface.clone() })
     }
 
-    /// What is in the session's origin from now on.
+    /// Takes out what the session was made of, which its origin has from now on.
     pub(crate) fn take_made_of(&mut self) -> Option<MadeOf> {
         let made_of = self.made_of()?;
         self.note = self.note();
@@ -154,12 +154,12 @@ impl Details {
         Some(made_of)
     }
 
-    /// What whoever made the session noted in `_meta.switchyard` of its `session/new`.
+    /// The note of the session's maker: `_meta.switchyard` of its `session/new`.
     pub fn note(&self) -> Option<Json> {
         self.note.clone().or_else(|| self.made_of()?.note())
     }
 
-    /// Keeps what the agent's answer offers for a choice.
+    /// Keeps the modes, models and config options of the agent's answer.
     pub(crate) fn note_offer(&mut self, answer: &Json) {
         let answer: BTreeMap<String, Value> = answer.read().unwrap_or_default();
         let is_choice = |name: &str| matches!(name, "modes" | "models" | "configOptions");
@@ -197,7 +197,7 @@ impl Details {
         let name = format!("{method} {config_id}");
         let others = self.settings.iter().filter(|(other, _)| **other != name);
         let n_bytes = others.map(|(name, setting)| name.len() + setting.n_bytes()).sum::<usize>();
-        // Beyond that the agent keeps it until it ends, and is set to what came before then.
+        // Beyond that the setting ends with the agent, and the next one gets the value before it.
         if n_bytes + name.len() + setting.n_bytes() <= MAX_SETTING_BYTES {
             self.settings.insert(name, setting);
         }
@@ -218,7 +218,7 @@ impl MadeOf {
     }
 }
 
-/// Whether whoever has this `name` made a session. One who had it before `since` was another.
+/// Whether the client of this `name` made a session. One that had it before `since` was another.
 pub fn is_made_by(record: &SessionRecord, name: &str, since: Millis) -> bool {
     record.created >= since && Details::read(record).made_by.as_deref() == Some(name)
 }

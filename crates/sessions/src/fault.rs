@@ -1,4 +1,4 @@
-//! What went wrong with an agent's process or its session, in words for the user.
+//! Errors of an agent's process or its session as faults, with remedies for the user.
 
 use wire::fault::LOGIN;
 use wire::{Category, Fault};
@@ -6,7 +6,7 @@ use wire::{Category, Fault};
 use crate::host::{HostError, StartError};
 use crate::link::LinkError;
 
-/// For a command that said nothing that is ACP.
+/// The remedy for a command that printed no ACP.
 const SPEAK_ACP: &str = "run the command by hand to see what it needs: it must speak ACP on stdio; \
      a CLI that only prints text can be an agent of the configuration with `dialect = \"plain\"`";
 

@@ -1,4 +1,4 @@
-//! Tells one state of a file from another without reading it.
+//! A stamp that tells one state of a file from another without reading it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    /// Of the file that a path leads to, also by links; none if there is none. It may block.
+    /// The stamp of the file that a path leads to, also by links, if there is one. It may block.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let about = std::fs::metadata(path).ok()?;
         let contents = || (about.size(), about.mtime(), about.mtime_nsec());

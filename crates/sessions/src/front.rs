@@ -2,7 +2,7 @@
 //!
 //! In: what an editor sends. Out: everything that the backing agent offers, byte for byte,
 //! and from the log what it lacks: `session/list`, `load`, `resume`, `fork`, `close`, `delete`.
-//! The sessions are those of a desk, where others may have them open as well. The front never
+//! The sessions are those of a registry, where others may have them open as well. The front never
 //! speaks to the agent about a turn; it prompts the session and reads its log.
 //!
 //! Always true: an answer to a prompt is sent after every update of its turn. A request
@@ -41,13 +41,13 @@ use introduction::Abilities;
 use visit::Visit;
 pub use visit::{RequestPlaces, Visitor};
 
-/// Refuses what others could read in another way than we do.
+/// Refuses a message that other readers of JSON could read in another way than we do.
 fn check(message: &Message) -> Result<(), RpcError> {
     wire::check_unambiguous(message.body()).map_err(RpcError::invalid_params)
 }
 
-/// Serves one client until it closes its side or `stop` is cancelled. What it has begun goes on
-/// without it, unless the desk is its alone.
+/// Serves one client until it closes its side or `stop` is cancelled. Turns that it has begun go on
+/// without it, unless the registry is its alone.
 pub async fn serve<R, W>(
     desk: Arc<Desk>,
     visitor: Visitor,
@@ -97,15 +97,15 @@ pub async fn serve<R, W>(
 struct Front {
     visit: Visit,
     client: Connection,
-    /// What the client offers and takes; set by `initialize`.
+    /// The capabilities that the client named; set by `initialize`.
     initialized: OnceLock<Abilities>,
-    /// Whose stray messages are being passed on.
+    /// The agent process whose stray messages, those of no session, are being passed on.
     last_host: Mutex<Option<Arc<Host>>>,
     /// By the id that the client uses.
     sessions: Mutex<HashMap<String, Open>>,
     /// Requests of the client that wait for the agent.
     running: Mutex<HashMap<RpcId, AbortHandle>>,
-    /// What the client has asked and not been answered yet.
+    /// The tasks of requests that are not answered yet.
     requests: TaskTracker,
     tasks: TaskTracker,
 }
@@ -116,9 +116,9 @@ struct Open {
     handle: SessionHandle,
     prompts: feed::Prompts,
     feed: AbortHandle,
-    /// What the agent said when the session was opened.
+    /// The agent's answer when the session was opened.
     answer: Json,
-    /// Others can see that somebody has it open.
+    /// Counts this client among those that have the session open.
     _presence: Arc<Presence>,
 }
 
@@ -267,7 +267,7 @@ impl Front {
         open.handle.cancel_soon(self.visit.by()).await.map_err(RpcError::internal)
     }
 
-    /// Everything else goes to the agent as it is.
+    /// Passes every other request on to the agent as it is.
     async fn pass(self: Arc<Self>, message: Message) -> Outcome {
         let (params, method) = (message.body_json(), message.method());
         let session = session_of(&params);
@@ -333,8 +333,9 @@ impl Front {
         }
     }
 
-    /// What agents have beside ACP may be a way to run anything, and what is about no session is
-    /// about the process, in which others may have sessions as well.
+    /// The params as they may go on to the agent. Of a remote client only listed ones do: methods
+    /// beside ACP may run anything, and what is about no session is about the process, in which
+    /// others may have sessions as well.
     fn passed_on(&self, method: &str, params: Json, is_scoped: bool) -> Result<Json, RpcError> {
         if self.visit.is_local() {
             return Ok(params);

@@ -1,4 +1,4 @@
-//! What of a request may go on to an agent when it comes from somebody who may not name commands.
+//! Allow-lists for requests of clients that may not name commands: what goes on to an agent.
 //!
 //! Agents take what they like from members that ACP does not have and from `_meta`: one of them
 //! starts the MCP servers that it finds there. So nothing goes on that is not listed.
@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use wire::{Json, RpcError};
 
-/// Of `_meta`: what is about traces, if it is a string.
+/// Members of `_meta` that go on, if they are strings: those about traces.
 const OF_META: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// Of `session/prompt`.
+/// Members of `session/prompt` that go on.
 pub(crate) const OF_PROMPT: &[&str] = &["sessionId", "prompt", "messageId"];
 
-/// Of what is passed on to the agent of a session, as ACP has it.
+/// Methods that go on to the agent of a session, with their members in ACP.
 const OF_METHODS: [(&str, &[&str]); 5] = [
     ("session/set_mode", &["sessionId", "modeId"]),
     ("session/set_model", &["sessionId", "modelId"]),
@@ -22,7 +22,7 @@ const OF_METHODS: [(&str, &[&str]); 5] = [
     ("session/fork", &["sessionId"]),
 ];
 
-/// What of a request for the agent of a session may go on; none if the method itself may not.
+/// The params of a request that go on to a session's agent; none if the method itself may not.
 pub(crate) fn of_request(method: &str, params: &Json) -> Option<Result<Json, RpcError>> {
     let (_, names) = OF_METHODS.iter().find(|(name, _)| *name == method)?;
     let is_nested = |value: &Json| value.as_str().starts_with(['{', '[']);

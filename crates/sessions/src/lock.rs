@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What such a lock guards. Nothing that can panic runs under one, so that what a panic left is whole.
+/// Locks a mutex, also one that a panic left: nothing that can panic runs under such a lock, so its
+/// value is whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

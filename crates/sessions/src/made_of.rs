@@ -1,7 +1,7 @@
-//! What a session was made of, and its agent is told when it is started.
+//! The params and the preface that a session was created with; its agent gets them at its start.
 //!
-//! Kept apart from what else a session remembers about itself (`details`): instructions and servers may
-//! be large, and every list, read and turn reads that.
+//! Kept apart from the rest of a session's record (`details`): instructions and servers may be
+//! large, and every list, read and turn reads that.
 
 use serde::{Deserialize, Serialize};
 use store::Origin;
@@ -12,7 +12,7 @@ use wire::Json;
 pub struct MadeOf {
     /// Params of the `session/new` that made the session.
     pub new_params: Json,
-    /// What the agent is told before the first prompt, where it has no other way to hear it.
+    /// Text before the first prompt, for an agent that takes no instructions in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preface: Option<String>,
 }
@@ -22,7 +22,7 @@ impl MadeOf {
         Origin { made_by, made_of: Json::of(self) }
     }
 
-    /// What whoever made the session noted for itself, and lists show: `_meta.switchyard`.
+    /// The maker's own note, which lists show: `_meta.switchyard`.
     pub(crate) fn note(&self) -> Option<Json> {
         #[derive(Deserialize)]
         struct Params {
@@ -38,5 +38,5 @@ impl MadeOf {
     }
 }
 
-/// Names of a few things; what is longer is no note.
+/// Longest note that is kept: names of a few things.
 const MAX_NOTE_BYTES: usize = 4 << 10;

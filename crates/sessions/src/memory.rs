@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use crate::host::FromAgent;
 
-/// What an agent says at once that is worth looking for memory afterwards.
+/// Size of a batch of messages after which memory is given back.
 const LARGE_BYTES: usize = 1 << 20;
-/// Then most of it is done with, and what comes in a row is dealt with once.
+/// The wait before the first time: most is done with by then, and a row of batches counts once.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// And then also what took its time.
+/// The wait before the second time, for messages that took longer.
 const SECOND_PAUSE: Duration = Duration::from_secs(10);
 
-/// Something has passed since somebody last began to look. There is one heap in a process.
+/// Something large has passed since memory was last given back. There is one heap in a process.
 static IS_WANTED: AtomicBool = AtomicBool::new(false);
 static IS_UNDER_WAY: AtomicBool = AtomicBool::new(false);
 
-/// Also when the task is dropped with its runtime.
+/// Clears [`IS_UNDER_WAY`] when dropped, also if the task is dropped with its runtime.
 struct UnderWay;
 
 impl Drop for UnderWay {

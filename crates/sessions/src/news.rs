@@ -1,4 +1,4 @@
-//! What happened in the sessions of this process that somebody outside may want to hear of.
+//! Notices of answers, ended turns and halts in this process's sessions, for readers outside.
 //!
 //! In: places in the log, noted by whoever appended there. Out: the notes after a number, and
 //! a wait for the next one. The notes are only a way to find the events: what they say is

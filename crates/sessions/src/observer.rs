@@ -1,4 +1,4 @@
-//! Who is told what happens in sessions, beside the log: metrics and traces.
+//! Observers of sessions, beside the log: metrics and traces.
 //!
 //! In: moments of sessions, turns, workers and questions. Out: nothing that a session waits
 //! for, but one thing that it passes on: the trace that a turn belongs to, which the agent
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use wire::event::TurnEnded;
 use wire::{Json, SessionId, TurnId};
 
-/// Told of what happens. Called from the tasks of sessions: must not block.
+/// An observer of moments in sessions. Called from the tasks of sessions: must not block.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// A session lives until what is given back is dropped.
     fn session(&self, _agent: &str) -> Option<Box<dyn Held>> {
@@ -57,7 +57,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
     fn appended(&self, _n_events: usize, _took: Duration) {}
 }
 
-/// Something that is over when it is dropped.
+/// A guard of something that is over when the guard is dropped.
 pub trait Held: Send + Sync {}
 
 impl<T: Send + Sync> Held for T {}
@@ -66,7 +66,7 @@ impl<T: Send + Sync> Held for T {}
 pub trait TurnWatch: Send + Sync {
     fn begun(&mut self) {}
 
-    /// What the agent is to be told about the trace.
+    /// The trace context that the agent gets in `_meta`.
     fn context(&self) -> Option<TraceContext> {
         None
     }
@@ -77,7 +77,7 @@ pub trait TurnWatch: Send + Sync {
     fn ended(&mut self, _end: &TurnEnded<'_>) {}
 }
 
-/// A step that ends; dropped without an end it was given up.
+/// The guard of a step; dropped without an end, the step was given up.
 pub trait StepWatch: Send + Sync {
     fn ended(&mut self, error: Option<&str>);
 }
@@ -153,7 +153,7 @@ pub(crate) async fn within<F: Future>(parent: Option<TraceContext>, work: F) -> 
     PARENT.scope(parent, work).await
 }
 
-/// All who are told. Cheap to clone; empty by default.
+/// All observers. Cheap to clone; empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct Observers(Arc<[Arc<dyn Observer>]>);
 
@@ -179,7 +179,7 @@ impl Observers {
         (!self.is_empty()).then(|| TraceContext::of_meta(params)).flatten()
     }
 
-    /// What each gives to hold who has something to watch.
+    /// Collects a guard from each observer that has something to watch.
     pub(crate) fn watch<T: ?Sized>(
         &self,
         watch: impl Fn(&dyn Observer) -> Option<Box<T>>,
@@ -200,7 +200,7 @@ impl Observers {
     }
 }
 
-/// What the observers gave to hold, one each at most.
+/// The guards that the observers gave, one each at most.
 pub(crate) struct Watched<T: ?Sized>(Vec<Box<T>>);
 
 impl<T: ?Sized> Watched<T> {

@@ -1,4 +1,4 @@
-//! Makes sessions and brings earlier ones back, for whoever wants to use them.
+//! Creates sessions, and opens earlier ones again.
 //!
 //! In: where the agent runs and what `session/new` is to say. Out: a running session whose
 //! agent knows it, and the agent's own answer. Nothing is left in the log when the agent
@@ -27,12 +27,12 @@ use crate::yard::Yard;
 use crate::{mint, preface, yard};
 pub use error::OpenError;
 
-/// Where sessions are opened, and on what terms.
+/// The agent slot, the policy and the order by which a session is opened.
 #[derive(Debug, Clone)]
 pub struct Terms {
     pub slot: Arc<HostSlot>,
     pub policy: Policy,
-    /// What a new session is made of; an earlier one keeps what it was made with.
+    /// The order for a new session; an earlier one keeps what it was made with.
     pub order: Order,
 }
 
@@ -42,22 +42,22 @@ pub struct Opened {
     pub handle: SessionHandle,
     /// The agent's answer to session/new, load or resume.
     pub answer: Json,
-    /// Everything after this is new.
+    /// The place in the log after which everything is new.
     pub cursor: Seq,
 }
 
-/// An earlier session that this process owns now, put right.
+/// An earlier session that this process has claimed and repaired.
 #[derive(Debug)]
 pub struct Taken {
     pub record: SessionRecord,
     made_of: MadeOf,
     pub(crate) claim: Claim,
-    /// What is not as it was when the session was last opened, for the report.
+    /// Differences since the session was last opened, for the resume report.
     pub(crate) changed: Vec<String>,
 }
 
 impl Taken {
-    /// From now on the session is made of what an order says that opens it again.
+    /// Replaces what the session is made of by the order that opens it again.
     pub(crate) async fn renew(&mut self, yard: &Yard, again: &Order) -> Result<(), OpenError> {
         let new_params = again.params_again(&self.made_of.new_params);
         let now = Place::checked(&new_params, &yard.settings.forbidden)?.cwd;
@@ -85,7 +85,7 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::checked(params, &yard.settings.forbidden)?;
     let observers = &yard.settings.observers;
-    // What stands ready has its id already.
+    // A session that was opened in advance has its id already.
     let prepared = match terms.order.id {
         Some(_) => {
             terms.slot.discard_prepared();
@@ -117,7 +117,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
     Ok(opened)
 }
 
-/// Sets the session to what is wished for.
+/// Sets the options that the session was to get.
 pub async fn grant(
     handle: &SessionHandle,
     slot: &HostSlot,
@@ -244,7 +244,7 @@ fn start(
     place: &Place,
     linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
-    // This session is there, so nobody else will want it.
+    // This session needs none that was opened in advance.
     terms.slot.discard_prepared();
     let roots: Vec<PathBuf> = place.all().cloned().collect();
     let Taken { record, claim, changed, .. } = taken;

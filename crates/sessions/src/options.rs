@@ -1,7 +1,7 @@
 //! Turns "model X", "effort high", "mode plan", "tools off" into the request that an agent
 //! understands.
 //!
-//! In: the agent's answer to session/new, load or resume, and a wish. Out: a method and its
+//! In: the agent's answer to session/new, load or resume, and a choice. Out: a method and its
 //! params. Agents offer the same choice in three ways; the newest that fits is taken:
 //! config options by category, then `modes`, then the legacy `models`. Any other option is found by
 //! its id.
@@ -40,7 +40,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// What a session is to be set to when its agent has it.
+/// Options that a session gets as soon as its agent has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Wishes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ impl Wishes {
         *self == Self::default()
     }
 
-    /// Those that were named. The model comes first: the others may depend on it.
+    /// The options that were named. The model comes first: the others may depend on it.
     pub fn all(&self) -> impl Iterator<Item = (Choice<'_>, &str)> {
         self.all_or(None)
     }
@@ -173,7 +173,7 @@ pub(crate) fn after(answer: &Json, setting: &Setting, taken: &Json) -> Json {
     }
 }
 
-/// What can be chosen, and what is.
+/// The values of one choice, and the current one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Offered {
     pub current: Option<String>,
@@ -181,7 +181,7 @@ pub struct Offered {
     pub values: Vec<(String, String)>,
 }
 
-/// What the agent offers for one choice, by the same order of precedence.
+/// The agent's values for one choice, by the same order of precedence.
 pub fn offered(answer: &Value, choice: Choice<'_>) -> Option<Offered> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(option) = config_option(answer, choice) {

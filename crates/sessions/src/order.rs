@@ -1,4 +1,4 @@
-//! What a client orders when it wants a session.
+//! The order of a client for a session: agent, directories, servers, options and limits.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,20 +43,20 @@ pub struct Order {
     pub mcp_servers: Vec<Value>,
     /// `_meta` and whatever else a client put into `session/new`.
     pub more_params: Option<Json>,
-    /// What whoever makes it wants to know of it later, in `_meta.switchyard`.
+    /// The maker's own note on it, kept in `_meta.switchyard`.
     pub note: Option<Json>,
-    /// Told to the agent before the first prompt, where it does not get it in another way.
+    /// Instructions, put before the first prompt where the agent does not get them in another way.
     pub system_prompt: Option<String>,
-    /// The agent is told where it works and what is there, also without instructions.
+    /// The preface names the directory and its files, also without instructions.
     pub tells_directory: bool,
-    /// Granted as soon as the agent has the session.
+    /// Options that are set as soon as the agent has the session.
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
     pub limits: Limits,
     pub title: Option<String>,
     pub maker: Option<Maker>,
-    /// It shares a worker with nobody, also where its agent would: what an agent says to no
-    /// session in particular is heard by all that share it.
+    /// It does not share its worker, also where its agent would: an agent's messages to no
+    /// session in particular reach all that share it.
     pub is_apart: bool,
     /// The request that orders it, if its client has given it a name.
     pub made_for: Option<Box<ClientRequest>>,
@@ -64,15 +64,15 @@ pub struct Order {
     pub starts_later: bool,
 }
 
-/// Who makes a session.
+/// The maker of a session.
 #[derive(Debug, Clone)]
 pub struct Maker {
     pub name: String,
     /// Since when it has its name: what another made before is not its.
     pub since: Millis,
-    /// It may have so many sessions, and no more.
+    /// The number of its sessions is limited.
     pub is_limited: bool,
-    /// Cancelled when it may do nothing any more.
+    /// Cancelled when its token is revoked.
     pub revoked: CancellationToken,
 }
 
@@ -102,9 +102,9 @@ impl Order {
         Ok(self)
     }
 
-    /// As somebody may order who may not name commands: whoever may name one may run anything.
-    /// MCP servers are made anew of what a remote one has, and what agents would make of members
-    /// that we do not know is not tried.
+    /// The order as far as a client may give it that may not name commands, which could run
+    /// anything. MCP servers keep the members of remote ones alone, and members that we do not
+    /// know are dropped, whatever agents would make of them.
     pub fn without_commands(mut self) -> Result<Self, OrderError> {
         if !self.command.is_empty() || self.env.is_some() {
             let why = "commands are for the daemon's own user only";
@@ -127,7 +127,7 @@ impl Order {
         Ok(self)
     }
 
-    /// What is kept of it for as long as the session is there.
+    /// Bytes of it that are kept for as long as the session is there.
     fn n_bytes(&self) -> usize {
         let dirs =
             self.additional_directories.iter().map(|dir| dir.as_os_str().len()).sum::<usize>();
@@ -139,7 +139,7 @@ impl Order {
         dirs + servers + prompt + more + options
     }
 
-    /// What made an earlier session, as far as it is known.
+    /// The order that made an earlier session, as far as it is known.
     pub(crate) fn again(record: &SessionRecord, details: &Details, made_of: &MadeOf) -> Self {
         let command = match details.is_named {
             true => Vec::new(),
@@ -162,8 +162,8 @@ impl Order {
         }
     }
 
-    /// What an earlier session is started with when it is opened `again`: in the place and the
-    /// surroundings of whoever does that, by the same agent.
+    /// Takes over the directories, environment and permissions of the order that opens an earlier
+    /// session `again`; the agent stays the same.
     pub(crate) fn follow(&mut self, again: &Self) {
         if !self.command.is_empty() && !again.command.is_empty() && self.agent == again.agent {
             self.command.clone_from(&again.command);
@@ -176,7 +176,7 @@ impl Order {
         self.permissions = again.permissions.or(self.permissions);
     }
 
-    /// Whether it names no place but those of an earlier session.
+    /// Whether it names no directory but those of an earlier session.
     pub(crate) fn works_where(&self, made_of: &MadeOf) -> bool {
         let Ok(place) = Place::read(&made_of.new_params) else { return false };
         let dirs = &self.additional_directories;
@@ -205,8 +205,8 @@ impl Order {
         params
     }
 
-    /// The same for an earlier session that is opened again: `earlier` params, with what this says.
-    /// MCP servers that it does not name stay, and notes of whoever made the session.
+    /// The same for an earlier session that is opened again: its `earlier` params, with the members
+    /// of this order. MCP servers that it does not name stay, and the note of the session's maker.
     pub(crate) fn params_again(&self, earlier: &Json) -> Json {
         type Members = BTreeMap<String, Json>;
         let members = |params: &Json| params.read::<Members>().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Order {
         })
     }
 
-    /// Who makes it, as its record names that.
+    /// The name of its maker, as the record has it.
     pub(crate) fn made_by(&self) -> Option<String> {
         self.maker.as_ref().map(|maker| maker.name.clone())
     }
@@ -242,7 +242,7 @@ impl Place {
         params.read().map_err(|error| OrderError::Bad(error.to_string()))
     }
 
-    /// The same, if a session may work there.
+    /// Reads the directories, and refuses those in which no session may work.
     pub(crate) fn checked(params: &Json, forbidden: &Forbidden) -> Result<Self, OrderError> {
         let place = Self::read(params)?;
         if let Some(path) = place.all().find(|path| !path.is_absolute()) {
@@ -261,11 +261,11 @@ impl Place {
     }
 }
 
-/// Instructions, servers and directories of a session that a network client makes.
+/// Bytes of instructions, servers and directories of a session that a network client makes.
 const MAX_ORDER_BYTES: usize = 512 << 10;
-/// Each is held open while the session is awake.
+/// Additional directories of a session, each of which is held open while it is awake.
 const MAX_DIRECTORIES: usize = 64;
-/// What lists read of every session.
+/// Longest title: lists read it of every session.
 const MAX_TITLE_BYTES: usize = 2 << 10;
 const MAX_WISH_BYTES: usize = 256;
 
@@ -319,13 +319,13 @@ fn remote_server(server: &Value) -> Result<Value, OrderError> {
     }
 }
 
-/// Neither a file of this machine nor whatever else an agent may know how to open.
+/// Whether a URL is HTTP: no file of this machine, nor whatever else an agent may open.
 fn is_web_address(url: &str) -> bool {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     ["http", "https"].iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
 
-/// Whether no agent reads anything else into a text.
+/// Whether a text has nothing that an agent may expand: a variable, a file, a command.
 fn is_plain(text: &str) -> bool {
     let is_odd = |c: char| c.is_control() || matches!(c, '$' | '{' | '}' | '`');
     !text.starts_with('!') && !text.contains(is_odd)
@@ -338,7 +338,7 @@ fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, OrderError> {
         return Err(bad("this is not an absolute path".to_owned()));
     }
     let found = dir.canonicalize();
-    // What is outside is told nothing about, not even whether it is there.
+    // Of what is outside nothing is revealed, not even whether it is there.
     let real = found.as_ref().map_or_else(|_| roots::resolve_path(dir), PathBuf::clone);
     let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
     if !roots.is_empty() && !roots.iter().any(is_inside) {

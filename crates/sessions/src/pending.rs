@@ -17,17 +17,17 @@ use wire::{CallId, Json, Millis, Seq, SessionId, TurnId};
 use crate::lock::lock;
 use crate::permission::PermissionOption;
 
-/// Nobody answers more than this; a question beyond it is rejected.
+/// Questions that can be listed: nobody answers more; one beyond that is rejected.
 pub const MAX_LISTED: usize = 4096;
 /// Raw requests that are held; those of further questions are in the log alone.
 const MAX_BYTES: usize = 64 << 20;
-/// Makers that can have all they may have at a time.
+/// Shares into which the bounds are divided: each maker may take one.
 const N_SHARES: usize = 4;
 /// Larger requests are in the log alone: a diff of megabytes must not be kept in memory
 /// for as long as a person is away.
 pub const MAX_REQUEST_BYTES: usize = 256 << 10;
 
-/// What kind of answer a question wants.
+/// The kind of answer that a question wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wants {
@@ -146,7 +146,7 @@ struct Table {
     shares: HashMap<Option<String>, Share>,
 }
 
-/// Questions, and their requests' bytes.
+/// A count of questions, and of their requests' bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Share {
     n: usize,

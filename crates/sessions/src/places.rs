@@ -1,7 +1,7 @@
-//! Places for work that takes much of the machine while it is done.
+//! A fair limit for work that takes much of the machine while it is done.
 //!
-//! In: who wants to begin. Out: a place, when there is one. Everybody has one at a time, and all
-//! together a few: whoever wants many waits for itself.
+//! In: the name of who wants to begin. Out: a place, when there is one. Each name has one at a
+//! time, and all together a few: whoever wants many waits for itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use crate::lock::lock;
 #[derive(Debug)]
 pub struct Places {
     all: Arc<Semaphore>,
-    /// Where those of one name wait for each other.
+    /// Locks by which those of one name wait for each other.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// Given back when it is dropped.
+/// A place, given back when it is dropped.
 #[derive(Debug)]
 pub struct Place {
     _of_all: Option<OwnedSemaphorePermit>,

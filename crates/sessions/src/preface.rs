@@ -1,8 +1,8 @@
-//! What an agent is told before the first prompt, where it has no other way to hear it.
+//! The preface: text before the first prompt, for an agent that takes no instructions otherwise.
 //!
 //! In: instructions, and the directory that the agent works in. Out: one text that goes before
 //! the prompt: the instructions, where the agent is, what is there, and the heading of the
-//! request. It is told to the agent alone: the log has the prompt as its user wrote it.
+//! request. It is sent to the agent alone: the log has the prompt as its user wrote it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use wire::Json;
 use crate::host::{AgentCommand, SystemPrompt};
 use crate::order::Order;
 
-/// Names of files that are told; a repository has more than a prompt should carry.
+/// Names of files that are listed; a repository has more than a prompt should carry.
 const MAX_LISTED: usize = 200;
 /// Files that are looked at. What a directory holds beyond them is not counted either.
 const MAX_SEEN: usize = 10_000;
@@ -85,7 +85,7 @@ fn compose(instructions: Option<&str>, directory: Option<&Path>) -> Option<Strin
     (!text.is_empty()).then(|| text + "# Request\n")
 }
 
-/// What is in a directory, and how much of it is not told.
+/// The names in a directory, and the number of those that are left out.
 fn list(dir: &Path) -> (Vec<String>, usize) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_SEEN);
     let mut names: Vec<String> = entries

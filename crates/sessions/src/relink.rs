@@ -1,7 +1,7 @@
 //! Gives an agent that was started again its session back.
 //!
-//! In: the agent, and what is known about the session. Out: a link, set as the session's clients have
-//! set it, and what the agent is to be told if it has forgotten the session.
+//! In: the agent, and the facts about the session. Out: a link, with the options that the session's
+//! clients have set, and the text for an agent that has forgotten the session.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::reseed;
 use crate::session::error::ChooseError;
 use crate::yard::Yard;
 
-/// What the session was made of, when its agent is started.
+/// Reads what the session was made of, when its agent is started.
 pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
     let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
     Ok(MadeOf::read(&*yard.log, &record).await?)
 }
 
-/// Gives `host` the session back: its conversation, its settings, and what to tell it if
-/// it has forgotten. Prompts of `waiting` turns are still to come.
+/// Gives `host` the session back: its conversation, its settings, and the conversation as text if
+/// it has forgotten it. Prompts of `waiting` turns are still to come.
 pub(crate) async fn relink(
     yard: &Yard,
     host: &Arc<Host>,
@@ -37,7 +37,7 @@ pub(crate) async fn relink(
     waiting: &[wire::TurnId],
 ) -> Result<Linked, OpenError> {
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
-    // Whoever has made it waits to hear what it is like. Later nobody could take a wish back.
+    // The session's maker waits for the result. Later nobody could take back an option that fails.
     let must_grant = known.agent_session.is_none();
     let default_model = host.manners.default_model.as_deref().filter(|_| must_grant);
     let wished = wished(&link, host, details.wishes.all_or(default_model))
@@ -65,7 +65,7 @@ pub(crate) async fn relink(
     Ok(Linked { link, resumed: Some(report), preamble, preface: known.made_of.preface.clone() })
 }
 
-/// The requests that grant what the session was made with and its agent was never told.
+/// The requests for options that the session was made with and its agent never got.
 fn wished<'a>(
     link: &Link,
     host: &Host,

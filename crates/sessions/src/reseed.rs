@@ -1,4 +1,4 @@
-//! Tells an agent that has forgotten a session what happened in it so far.
+//! The recap of a session, for an agent that has forgotten it.
 
 use projection::{Reader, Recap};
 use store::{EventLog, StoreError};

@@ -1,5 +1,5 @@
-//! The limits and waits of sessions, each with its default and its reason, and who is told
-//! of what happens in them.
+//! The limits and waits of sessions, each with its default and its reason, and their
+//! observers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub struct Settings {
     /// A running turn without any message is reported after this, then after twice as long.
     pub quiet_after: Duration,
     pub max_queued_prompts: usize,
-    /// Of one network client, or of all agents that make some. Years of daily use, and still
-    /// read by a list in a moment.
+    /// Sessions of one network client, or of all agents that make some. Years of daily use, and
+    /// still read by a list in a moment.
     pub max_sessions_per_token: usize,
     pub max_terminals: usize,
     pub terminal_output_bytes: usize,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub circuit_open: Duration,
     /// Each session has a directory of its own name below this, which its agent may read.
     pub own_dirs: Option<PathBuf>,
-    /// What no session touches.
+    /// The directories that no session may touch.
     pub forbidden: Forbidden,
     pub observers: Observers,
     /// Questions wait for a client also while none is attached.
@@ -97,7 +97,7 @@ impl Settings {
     pub(crate) fn client_connection(&self) -> ConnectionLimits {
         /// An editor may be stopped in a debugger, or busy; the log does not mind waiting.
         const WRITE_STALL: Duration = Duration::from_secs(600);
-        /// There may be many that read nothing.
+        /// Bytes that wait for one client: there may be many that read nothing.
         const OUTBOX: usize = 512 << 10;
         ConnectionLimits {
             max_line_bytes: self.client_line_bytes,
@@ -113,7 +113,7 @@ impl Settings {
 pub struct WorkerSetup {
     pub keeper_exe: PathBuf,
     pub keeper_args: Vec<std::ffi::OsString>,
-    /// Where running workers are noted, for the sweep after a crash.
+    /// The directory in which running workers are noted, for the sweep after a crash.
     pub records_dir: Option<PathBuf>,
     pub cgroups: bool,
 }

@@ -1,4 +1,4 @@
-//! What all sessions of one process share, and putting right what an earlier one left.
+//! The context that all sessions of a process share, and the repair of what an earlier one left.
 
 mod left_open;
 
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Yard {
 }
 
 impl Yard {
-    /// A yard without sessions and without rules.
+    /// A context without sessions and without rules.
     pub fn new(log: Arc<dyn EventLog>, settings: Settings, setup: WorkerSetup) -> Self {
         Self {
             log,
@@ -168,7 +168,7 @@ impl Yard {
         }
     }
 
-    /// Notes an event that somebody outside may want to hear of.
+    /// Adds a notice of an event that readers outside may want.
     pub(crate) fn tell(&self, session: SessionId, kind: &Kind, seq: Seq) {
         let what = match kind {
             Kind::PermissionResolved | Kind::ElicitationResolved => What::Answered(seq),
@@ -179,7 +179,7 @@ impl Yard {
     }
 }
 
-/// An event of our own, now.
+/// A draft of an event of our own, with the time of now.
 pub(crate) fn draft<'a>(turn: Option<wire::TurnId>, own: impl Into<Own<'a>>) -> Draft {
     Draft::own(mint::now(), turn, own)
 }

@@ -1,4 +1,4 @@
-//! Rows as comma-separated values, safe to open in a spreadsheet.
+//! Audit rows as comma-separated values, safe to open in a spreadsheet.
 //!
 //! Titles, commands and paths come from agents, and so from whatever an agent has read. A
 //! cell that a spreadsheet would take for a formula is made text by a leading apostrophe;
@@ -7,21 +7,21 @@
 use super::Row;
 use projection::sanitize;
 
-/// What begins a formula in some spreadsheet, also in its full-width form.
+/// First characters of a formula in some spreadsheet, also in their full-width forms.
 const FORMULA: [char; 10] = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠'];
 
-/// The first line, with its line end.
+/// The CSV line of column names, with its line end.
 pub fn header() -> String {
     line(Row::default().cells().into_iter().map(|(column, _)| column.to_owned()))
 }
 
 impl Row {
-    /// One line, with its line end.
+    /// The row as one CSV line, with its line end.
     pub fn to_csv(&self) -> String {
         line(self.cells().into_iter().map(|(_, text)| text))
     }
 
-    /// The name of each column, and what stands there.
+    /// The name of each column, and the row's text in it.
     fn cells(&self) -> [(&'static str, String); 22] {
         let text = |maybe: &Option<String>| maybe.clone().unwrap_or_default();
         let rule = match (&self.rule_file, self.rule_index) {

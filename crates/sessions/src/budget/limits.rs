@@ -1,8 +1,8 @@
 //! The limits of a session, as they are written: `{turns, runningSeconds,
 //! inactiveSeconds, tokens, costUsd}`.
 //!
-//! Always true of limits that were read: each is above zero. A limit of nothing would let
-//! nobody do anything, and the same again would be nothing again.
+//! Always true of limits that were read: each is above zero. A limit of zero would allow
+//! nothing, and granting it once more would allow nothing again.
 
 use std::time::Duration;
 
@@ -34,12 +34,12 @@ pub(crate) fn show_with_unit(limit: Limit, amount: &Number) -> String {
     }
 }
 
-/// Of an amount that is finite.
+/// A finite amount as a JSON number.
 pub(super) fn number(amount: f64) -> Number {
     Number::from_f64(amount).unwrap_or_else(|| 0.into())
 }
 
-/// How much a session may use over its whole life.
+/// Limits on the use of a session over its whole life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct Limits {
@@ -120,7 +120,7 @@ impl TryFrom<Written> for Limits {
         let time = |number: Option<Number>, limit: Limit| {
             let read = |number: Number| {
                 let time = Duration::try_from_secs_f64(number.as_f64()?).ok();
-                // What is written is whole milliseconds.
+                // Times are written in whole milliseconds.
                 time.filter(|time| time.as_millis() > 0)
             };
             number.map(|number| read(number).ok_or(BadLimit(limit.as_str()))).transpose()
@@ -165,7 +165,7 @@ pub(super) mod seconds {
         deserializer: D,
     ) -> Result<Duration, D::Error> {
         let number = f64::deserialize(deserializer)?;
-        // What we wrote ourselves; a record that was tampered with starts at nothing.
+        // We wrote it ourselves; a record that was tampered with starts at zero.
         Ok(Duration::try_from_secs_f64(number).unwrap_or_default())
     }
 }

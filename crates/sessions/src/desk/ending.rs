@@ -1,4 +1,4 @@
-//! How turns and sessions of the desk end: cancelled, closed, deleted, or all together.
+//! Cancelling, closing and deleting sessions of the registry, and shutting all of them down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::open;
 use crate::session::{Phase, SessionError};
 use crate::yard::draft;
 
-/// How often a session that is to be deleted is ended, when others wake it again and again.
+/// How often a session that is to be deleted is ended, if others wake it again and again.
 const MAX_ENDS: u32 = 40;
-/// It may just be opening.
+/// The wait before it is ended again: another process may just be opening it.
 const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// Whoever gives turns no time waits no longer for one that does not heed its cancel, either.
+/// Where turns get no grace, the wait for cancelled ones that do not end is this short as well.
 const MOMENT: Duration = Duration::from_secs(2);
 
 impl Desk {
-    /// Cancels what runs in the session, if it is awake. Refused if another process has it: nothing
-    /// that runs there is heard of here.
+    /// Cancels the turns of the session, if it is awake. Refused if another process has it: its
+    /// turns are not known here.
     pub async fn cancel(&self, id: SessionId, by: &str) -> Result<(), DeskError> {
         if let Some(session) = self.live(id) {
             // One that has ended meanwhile runs nothing.
@@ -75,7 +75,7 @@ impl Desk {
             && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            // The next start tries again: nobody misses a session by now.
+            // The next start tries again: the session itself is deleted.
             tracing::warn!(session = %id, %error, "cannot remove its own directory");
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Desk {
         let patience = self.yard.settings.cancel_grace;
         let within = if grace.is_zero() { patience.min(MOMENT) } else { patience };
         let _ = tokio::time::timeout(within, all_cancelled).await;
-        // All at once: each may take its whole ladder.
+        // All at once: each may take the whole stop ladder.
         let mut ending = tokio::task::JoinSet::new();
         for seat in seats.clone() {
             ending.spawn(task::boxed(async move {

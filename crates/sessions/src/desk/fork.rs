@@ -1,7 +1,7 @@
-//! A second session that begins with what was said in a first one.
+//! Forks: a second session that begins with a copy of the first one's conversation.
 //!
 //! The log is copied, not shared: either can be deleted. No agent is believed to be able to
-//! fork; the new session's agent is told what was said with the first prompt. A fork is whole
+//! fork; the new session's agent gets the conversation with the first prompt. A fork is whole
 //! or it is not there.
 
 use store::{Batch, Changes, NewSession, SessionRecord};
@@ -14,19 +14,19 @@ use crate::made_of::MadeOf;
 use crate::order::Maker;
 use crate::{mint, yard};
 
-/// What the title of a fork ends with, also that of a fork of a fork.
+/// The end of a fork's title; a fork of a fork has it once.
 const FORK: &str = " (fork)";
 /// Events copied at once.
 const PAGE: usize = 256;
 
-/// What of a session a fork takes over.
+/// The part of a session's log that a fork copies.
 #[derive(Debug, Default)]
 struct Cut {
-    /// Where the last whole turn ends.
+    /// The end of the last whole turn.
     end: Seq,
     /// The last prompt that had its turn by then.
     last_prompt: Option<String>,
-    /// Prompts that waited there; what became of them is not the fork's.
+    /// Prompts that were queued at that point; neither they nor their turns are copied.
     waiting: Vec<TurnId>,
 }
 
@@ -77,7 +77,7 @@ impl Desk {
         let origin = Some(made_of.to_origin(made_by.clone()));
         details.made_by = made_by;
         details.last_prompt.clone_from(&cut.last_prompt);
-        // Names of requests hold within one session.
+        // Request ids of clients hold within one session.
         (details.made_for, details.requests) = (None, Vec::new());
         details.is_partial = true;
         let new = NewSession {
@@ -124,7 +124,7 @@ impl Desk {
         let whole = Changes {
             active_turn: Some(None),
             details: Some(details.to_json()),
-            // What it holds may be old; it is not.
+            // The copied events may be old; the fork is not.
             updated: Some(mint::now()),
             ..Changes::default()
         };
@@ -164,7 +164,7 @@ impl Desk {
     }
 }
 
-/// Whether an event tells what was said, not what became of a process.
+/// Whether an event is part of the conversation, not of the life of a process.
 fn is_said(kind: &Kind) -> bool {
     !matches!(
         kind,

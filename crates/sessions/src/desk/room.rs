@@ -1,6 +1,6 @@
-//! What there is room for: sessions of one maker, sessions that are awake, forks.
+//! Limits of the registry: sessions of one maker, sessions that are awake, forks at a time.
 //!
-//! Whoever makes many of them makes itself wait, or is refused; nobody else is.
+//! A maker of many makes only itself wait, or is refused; no other maker is.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,7 +17,7 @@ const MAX_FORKS: usize = 2;
 /// Sessions that are awake. Beyond, those that nobody uses are put aside at once: each holds its
 /// directories open.
 const MAX_AWAKE: usize = 256;
-/// Those that are in use have to be asked, too.
+/// How often unused ones are put aside at most: those in use have to be asked, too.
 const PRESS_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -34,10 +34,10 @@ impl Room {
     }
 }
 
-/// How many there are of each.
+/// A count for each key.
 pub(super) type Counts<K> = Arc<Mutex<HashMap<K, usize>>>;
 
-/// One of them, until dropped.
+/// A guard that counts as one of its key until dropped.
 #[derive(Debug)]
 pub(crate) struct Counted<K: Eq + Hash> {
     key: K,
@@ -45,7 +45,7 @@ pub(crate) struct Counted<K: Eq + Hash> {
 }
 
 impl<K: Eq + Hash + Clone> Counted<K> {
-    /// With how many there are now, this one included.
+    /// A guard, and the count of its key with it.
     pub(super) fn begin(all: &Counts<K>, key: K) -> (Self, usize) {
         let mut counts = lock(all);
         let n = counts.entry(key.clone()).or_default();
@@ -67,8 +67,8 @@ impl<K: Eq + Hash> Drop for Counted<K> {
 }
 
 impl Desk {
-    /// Refuses one more session of somebody who has as many as one may have, or who may do
-    /// nothing any more.
+    /// Refuses one more session of a maker that has as many as one may have, or whose token was
+    /// revoked.
     pub(super) async fn room_for(
         &self,
         maker: Option<&Maker>,
@@ -119,7 +119,7 @@ impl Room {
 }
 
 impl Maker {
-    /// Refuses whoever may do nothing any more.
+    /// Refuses a maker whose token was revoked.
     pub(super) fn check(&self) -> Result<(), DeskError> {
         match self.revoked.is_cancelled() {
             true => Err(OrderError::Refused("the token was revoked".to_owned()).into()),

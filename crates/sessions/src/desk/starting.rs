@@ -1,4 +1,4 @@
-//! Starts the agent of a session before anybody prompts it, and sets what it uses.
+//! Starts the agent of a session before anybody prompts it, and sets its model and options.
 //!
 //! In: a session, and by which of the agent's methods to log in first. Out: an agent that has
 //! the session, or the fault that kept it from it. One that runs already is left as it is.
@@ -29,7 +29,7 @@ impl Desk {
         }
     }
 
-    /// Sets what the session uses; its agent is started for that if it does not run.
+    /// Sets the session's model, effort, mode or option; its agent is started if it does not run.
     pub async fn choose(
         &self,
         id: SessionId,
@@ -58,8 +58,8 @@ impl Desk {
         }
     }
 
-    /// Notes the model that a session was made with, if its agent has it since it was started and
-    /// the log has no word of it.
+    /// Logs the model that a session was made with, if its agent was started with it and the log
+    /// does not say so yet.
     async fn note_model(&self, session: &SessionHandle, wanted: &str) -> Result<bool, DeskError> {
         let details = Details::read(&self.record(session.id()).await?);
         let offer = session.offer().await.ok().flatten();
@@ -75,7 +75,7 @@ impl Desk {
         Ok(is_news && session.note_setting(method, &params).await.is_ok())
     }
 
-    /// What a method does, and whom it asks for what, is the agent's business.
+    /// Logs in by a method of the agent; what the method does and asks for is up to the agent.
     async fn log_in(&self, slot: &HostSlot, method: &str) -> Result<(), DeskError> {
         let host = slot.host().await.map_err(OpenError::from)?;
         let params = Json::of(&json!({ "methodId": method }));

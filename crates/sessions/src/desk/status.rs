@@ -1,4 +1,4 @@
-//! What a session is doing, wherever it runs.
+//! The status of a session, in whichever process it runs.
 //!
 //! In: its record. Out: one word. Of a session that runs in this process its task knows; of one
 //! that runs in another, or did, the claim and the end of its log tell.
@@ -11,7 +11,7 @@ use wire::{Seq, SessionId};
 use super::Desk;
 use crate::session::Phase;
 
-/// What a session is doing, for lists.
+/// The status of a session, as lists show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -24,11 +24,11 @@ pub enum Status {
     Damaged,
 }
 
-/// The end of a log that is searched for a question: an agent that waits says little meanwhile.
+/// Last events that are searched for an open question: an agent that waits says little meanwhile.
 const LOOKED_AT: usize = 500;
 
 impl Desk {
-    /// Why the session could not go on; nothing from when it is woken on.
+    /// Why the session's task halted; none once it is woken again.
     pub fn halted(&self, id: SessionId) -> Option<String> {
         self.phase(id)?.borrow().halted().map(str::to_owned)
     }
@@ -42,7 +42,7 @@ impl Desk {
             _ if self.yard.pending.count(record.id) > 0 => Status::RequiresAction,
             (SessionRecord { active_turn: Some(_), .. }, Some(_)) => Status::Running,
             (SessionRecord { active_turn: Some(_), .. }, None) => {
-                // What cannot be found out is as the record has it.
+                // If the owner cannot be found out, the record counts.
                 elsewhere(&*self.yard.log, record).await.unwrap_or(Status::Running)
             }
             _ => at_rest(record),
@@ -54,7 +54,7 @@ fn at_rest(record: &SessionRecord) -> Status {
     if record.is_closed { Status::Closed } else { Status::Idle }
 }
 
-/// Of a session with a turn that runs, but not at this desk.
+/// The status of a session whose running turn is not one of this registry.
 async fn elsewhere(log: &dyn EventLog, record: &SessionRecord) -> Result<Status, StoreError> {
     Ok(match log.owner(record.id).await? {
         Owner::ThisLog => Status::Running,

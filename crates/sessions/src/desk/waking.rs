@@ -1,7 +1,7 @@
-//! Sessions that are only in the log, on their way to the desk.
+//! Wakes sessions that are only in the log.
 //!
-//! In: a session's id, and what whoever opens it says of it now. Out: its handle. It is woken once,
-//! however many ask at the same time; its agent is started when it is needed.
+//! In: a session's id, and the order of a client that opens it again. Out: its handle. It is woken
+//! once, however many ask at the same time; its agent is started when it is needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use crate::open::{self, Terms};
 use crate::order::Order;
 use crate::session::SessionHandle;
 
-/// A session that nobody uses is put aside in no time; one that was just prompted stays.
+/// The wait for a session to be put aside: an unused one is at once, a prompted one stays.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
-/// For whoever opens an earlier session.
+/// A client's request to open an earlier session again.
 pub(crate) struct Again<'a> {
-    /// What that one says of it now, as far as that one may.
+    /// Makes the client's order, or refuses it, from what the session was made of.
     pub(crate) order: &'a (dyn Fn(&MadeOf) -> Result<Order, DeskError> + Send + Sync),
     /// An agent that runs and has no session yet.
     pub(crate) spare: &'a Mutex<Option<Terms>>,
 }
 
 impl Again<'_> {
-    /// The spare agent, if it is this one. It may have been started in another directory.
+    /// The spare agent, if it was started by this command, though maybe in another directory.
     async fn spare(&self, wanted: &AgentCommand) -> Option<Arc<HostSlot>> {
         let is_wanted = |terms: &mut Terms| {
             let cwd = wanted.cwd.clone();
@@ -46,8 +46,8 @@ impl Desk {
         self.awake(id, None).await.map(|seated| seated.handle)
     }
 
-    /// As [`session`](Self::session), made of what whoever opens it says now; but not if its agent
-    /// or another client has it already.
+    /// As [`session`](Self::session), with the order of the client that opens it; but as it is if
+    /// its agent runs or another client has it open.
     pub(crate) async fn session_again(
         &self,
         id: SessionId,
@@ -63,7 +63,7 @@ impl Desk {
         self.awake(id, Some(again)).await.map(|seated| seated.handle)
     }
 
-    /// A session, woken if need be, with where its agent is started.
+    /// A session, woken if need be, with its agent's slot.
     pub(super) async fn awake(
         &self,
         id: SessionId,

@@ -59,10 +59,10 @@ pub(super) struct Feed {
     pub(super) handle: SessionHandle,
     /// `None` for a client that only watches.
     pub(super) attachment: Option<Attachment>,
-    /// Who decides when the client answers.
+    /// The decider that is logged when the client answers.
     pub(super) decider: Decider,
     pub(super) abilities: Abilities,
-    /// What the client calls the session, if that is not our id.
+    /// The id by which the client calls the session, if that is not ours.
     pub(super) alias: Option<String>,
     pub(super) cursor: Seq,
     pub(super) prompts: Prompts,
@@ -71,7 +71,7 @@ pub(super) struct Feed {
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
     pub(super) pending: Arc<PendingQuestions>,
-    /// What the client cannot look into.
+    /// Switchyard's own terminals, which the client cannot look into, as text.
     pub(super) terminals: TerminalsAsText,
 }
 
@@ -81,7 +81,7 @@ impl Feed {
         let log = self.log.clone();
         self.ask_again().await;
         loop {
-            // Looked at before the log is read: what was logged by then is told first.
+            // Looked at before the log is read: what was logged by then is sent first.
             let over = match &*phase.borrow_and_update() {
                 Phase::Over(why) => Some(why.clone()),
                 Phase::PutAside => Some(None),
@@ -191,7 +191,7 @@ impl Feed {
     }
 
     fn note_prompt(&mut self, event: &Event) {
-        /// As many as can wait in a session, and more.
+        /// Prompts of others that are noted: as many as can wait in a session, and more.
         const MAX_WAITING: usize = 256;
         let Some(turn) = event.turn.filter(|turn| !self.prompts.expects(*turn)) else { return };
         if self.of_others.len() < MAX_WAITING {
@@ -199,7 +199,7 @@ impl Feed {
         }
     }
 
-    /// What another client said, at the start of its turn.
+    /// Sends the prompt of another client, at the start of its turn.
     async fn tell_prompt(&mut self, event: &Event) {
         let Some(seq) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
         let before = Seq(seq.0.saturating_sub(1));
@@ -211,7 +211,7 @@ impl Feed {
         }
     }
 
-    /// A question is settled: whoever still asks the client stops, and the client learns how.
+    /// Stops asking the client a question that is settled, and notifies it of the answer.
     async fn resolved(&mut self, event: &Event, request: CallId) {
         if let Some(task) = self.asking.remove(&request) {
             task.abort();
@@ -239,7 +239,7 @@ impl Feed {
         let task = task::spawn(async move {
             let answer = match client.call(method, &params).await {
                 Ok(response) => read_answer(method, response),
-                // Nobody there to say yes.
+                // The client has left.
                 Err(CallError::Closed | CallError::Full) => return,
                 // Only a person ends a turn for a limit, not a client that cannot ask.
                 Err(_) if is_about_limit => return,
@@ -287,7 +287,7 @@ impl Feed {
     }
 }
 
-/// What is large counts until the client has taken it.
+/// Holds the read budget of large events until the client has taken them.
 pub(super) async fn until_sent(taken: Option<ReadPermit>, client: &Connection) {
     if taken.is_some() {
         client.drained().await;

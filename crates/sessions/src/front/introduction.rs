@@ -1,4 +1,4 @@
-//! What the two sides of a front say about themselves in `initialize`.
+//! The capabilities that the two sides of a front name in `initialize`.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use wire::{Event, Json, Kind};
 
 use super::Front;
 
-/// The agent's answer to `initialize`, with what the log adds to it.
+/// The agent's answer to `initialize`, with the session methods that the log adds to it.
 pub(super) fn with_own_capabilities(initialized: &Json) -> Result<Json, wire::NotJson> {
     let yes = Json::trusted("{}");
     let mut answer = wire::set_member(
@@ -32,7 +32,7 @@ pub(super) fn names_a_version(initialize: &Json) -> bool {
     }
 }
 
-/// What a client said about itself.
+/// The capabilities that a client named.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Abilities {
     /// It reads and writes files for the agent.
@@ -53,9 +53,9 @@ impl Abilities {
         }
     }
 
-    /// An event as this client is told of it. Some updates are newer than most clients, so that
-    /// these say which of them they take; an agent may have said them for another client of the
-    /// same session.
+    /// The event as this client gets it, if it does. Some updates are newer than most clients, so
+    /// that these say which of them they take; an agent may have sent them for another client of
+    /// the same session.
     pub(super) fn told(self, event: &Event) -> Option<Cow<'_, Event>> {
         match event.kind.update_name() {
             Some("notice") if !self.notices => notice_as_text(event).map(Cow::Owned),
@@ -65,7 +65,7 @@ impl Abilities {
     }
 }
 
-/// A notice for those who read it only as a part of the answer.
+/// A notice as a chunk of the answer, for clients that do not know notices.
 fn notice_as_text(event: &Event) -> Option<Event> {
     let mut payload: Value = event.payload.read().ok()?;
     let notice = &payload["update"];

@@ -1,15 +1,15 @@
-//! A client leaves, or is made to.
+//! The end of a client's connection: it leaves, or its access is revoked.
 
 use std::time::Duration;
 
 use super::Front;
 use crate::lock::lock;
 
-/// What the client has asked is waited for so long, and then what it is told of the end.
+/// The wait for answers to the client's requests, and then for the ends of its turns to be sent.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 impl Front {
-    /// Whether the client is not let in any more: what it has asked before, and what is not done
+    /// Whether the client's access was revoked: what it has requested before, and what is not done
     /// yet, is not done.
     pub(super) fn is_revoked(&self) -> bool {
         self.visit.visitor.revoked.is_cancelled()
@@ -24,7 +24,7 @@ impl Front {
         let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
         if self.visit.visitor.is_alone {
             tokio::join!(self.visit.desk.shut_down(Duration::ZERO), self.visit.leave());
-            // The feeds tell how the turns ended, and end with their sessions.
+            // The feeds send how the turns ended, and end with their sessions.
             self.tasks.close();
             let _ = tokio::time::timeout(LEAVE_GRACE, self.tasks.wait()).await;
         }

@@ -1,4 +1,4 @@
-//! Sessions come and go: new, load, resume, fork, close, delete.
+//! A client's requests about sessions: new, load, resume, fork, close, delete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use projection::{AcpReplay, TerminalsAsText};
 
 /// Events read at once while replaying.
 const PAGE: usize = 256;
-/// An agent may take its time over what it deletes; nobody waits for it any longer.
+/// The wait for an agent to delete a session on its side; it may take longer by itself.
 const DELETED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Front {
@@ -75,7 +75,7 @@ impl Front {
             }
             false => desk.session(record.id).await?,
         };
-        // What is logged from here on is the feed's.
+        // Events that are logged from here on are sent by the feed.
         let record = desk.record(record.id).await?;
         let replayed = match replay {
             Replay::Whole => Some(self.replay(&record, alias.as_deref()).await?),
@@ -176,7 +176,7 @@ impl Front {
             }
         };
         let (desk, visitor) = (&self.visit.desk, &self.visit.visitor);
-        // What it says to no session is this client's, too, if nobody else has the process.
+        // Its messages of no session are this client's, too, if nobody else has the process.
         let slot =
             desk.slot_of(handle.id()).filter(|slot| self.visit.is_local() && !slot.is_shared());
         if let Some(host) = slot.and_then(|slot| slot.running()) {
@@ -254,8 +254,8 @@ impl Front {
 }
 
 impl Front {
-    /// What the agent keeps of a session is its own business; one that runs is told that nobody
-    /// wants it any more.
+    /// Asks an agent that runs to delete the session on its side, if it can. What it keeps of it is
+    /// its own business.
     async fn tell_deleted(&self, record: &SessionRecord) {
         let desk = &self.visit.desk;
         let Some(agent_session) = &record.agent_session else { return };
@@ -285,8 +285,8 @@ impl Front {
     }
 }
 
-/// Whether a client that opens a session again says where it works now; those who only want to
-/// have it need not.
+/// Whether a client that opens a session again names the working directory; those who only want
+/// to have it need not.
 fn says_where(params: &Json) -> bool {
     params.read::<Value>().is_ok_and(|params| params["cwd"].is_string())
 }

@@ -1,4 +1,4 @@
-//! What an agent says that belongs to no session, on its way to the client.
+//! Stray messages: those of an agent that belong to no session, passed on to the client.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::session::{is_of_client, passes_for_judged};
 
 impl Front {
-    /// Passes on what the agent says that belongs to no session.
+    /// Passes on the agent's messages that belong to no session, from now on.
     pub(super) fn follow_stray(&self, host: &Arc<Host>) {
         {
             let mut last = lock(&self.last_host);
@@ -37,7 +37,7 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
         FromAgent::Notification(message) if !is_kept_from_clients(message.method()) => {
             let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
         }
-        // Only in a session is there somebody who judges it.
+        // Rules and modes that could judge it are those of a session.
         FromAgent::Request(message) if needs_session(message.method()) => {
             let error = RpcError::invalid_params("`sessionId` names no session");
             let _ = agent.respond(&message.id(), Err(error)).await;
@@ -60,8 +60,8 @@ fn needs_session(method: &str) -> bool {
     is_of_client(method) || is_of_session || passes_for_judged(method) && !is_form
 }
 
-/// Whether a client would take an agent's notification for ours, or do what only a request may ask
-/// for, which is judged. Those of adapters are neither.
+/// Whether an agent's notification is not passed on: a client would take it for ours, or do what
+/// only a request may ask for, which is judged. Those of adapters are neither.
 pub(super) fn is_kept_from_clients(method: &str) -> bool {
     const OF_ADAPTERS: [&str; 2] = ["_switchyard/raw", "_switchyard/update"];
     let is_ours = method.starts_with("_switchyard/") && !OF_ADAPTERS.contains(&method);

@@ -1,6 +1,6 @@
-//! Who the client of a front is, and what it may have done at the desk.
+//! The client of a front: its identity and rights, and the orders that it gives the registry.
 //!
-//! In: what the client orders. Out: orders as far as it may give them, and refusals. Until a
+//! In: the client's orders. Out: orders as far as it may give them, and refusals. Until a
 //! session has the first agent, the client's own requests are answered by a spare one.
 
 use std::collections::BTreeMap;
@@ -29,21 +29,21 @@ use crate::session::{Serves, SessionHandle};
 use bus::quota::Reserved;
 use wire::Fault;
 
-/// Requests that are served on the side: more than anybody asks for who reads the answers.
+/// Requests served at a time: more than a client has that reads the answers.
 const MAX_REQUESTS: usize = 256;
-/// An agent's answer to `initialize` is believed for this long.
+/// How long an agent's answer to `initialize` is cached.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
 
-/// Who the client is, what it gets, and what it may do.
+/// The identity, the defaults and the rights of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Visitor {
-    /// What its sessions are made of, but for what `session/new` says.
+    /// The order for its sessions, but for what `session/new` says.
     pub order: Order,
-    /// As prompts and sessions name it.
+    /// Its name in prompts and sessions.
     pub by: String,
-    /// As decisions name it, with the way it came: `token:phone websocket`.
+    /// Its name in decisions, with its transport: `token:phone websocket`.
     pub client: String,
-    /// How it came: `http`, `websocket`, `tcp`, `unix`, `stdio`.
+    /// Its transport: `http`, `websocket`, `tcp`, `unix`, `stdio`.
     pub way: String,
     /// It sees everything and changes nothing.
     pub is_observer: bool,
@@ -56,21 +56,21 @@ pub struct Visitor {
     pub own_sessions: bool,
     /// Since when it has its name.
     pub since: Millis,
-    /// Where its sessions may work; anywhere if there are none.
+    /// Directories in which its sessions may work; anywhere if there are none.
     pub roots: Vec<PathBuf>,
-    /// What may be in memory of the logs that it reads.
+    /// The memory budget for the logs that it reads.
     pub budget: ReadBudget,
-    /// What may be in memory of large messages of its; none if nobody counts.
+    /// The memory quota for its large messages; none if they are not counted.
     pub quota: Option<Arc<Reserved>>,
-    /// Places for its requests that are served on the side.
+    /// Permits for its requests that are served at a time.
     pub places: RequestPlaces,
-    /// Cancelled when it is not let in any more.
+    /// Cancelled when its access is revoked.
     pub revoked: CancellationToken,
-    /// Nobody else has the desk, which ends when this one leaves.
+    /// The registry is its alone, and ends when it leaves.
     pub is_alone: bool,
 }
 
-/// How many requests of one client are served on the side at a time, on all its connections.
+/// Permits for the requests of one client that are served at a time, on all its connections.
 #[derive(Debug, Clone)]
 pub struct RequestPlaces(Arc<Semaphore>);
 
@@ -81,12 +81,12 @@ impl Default for RequestPlaces {
 }
 
 impl RequestPlaces {
-    /// Waits for one; none only if there are none any more.
+    /// Waits for a permit; none only if the semaphore is closed, which it never is.
     pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
         self.0.clone().acquire_owned().await.ok()
     }
 
-    /// Whether anybody else has them too.
+    /// Whether another connection shares these permits.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -95,7 +95,7 @@ impl RequestPlaces {
 pub(super) struct Visit {
     pub(super) desk: Arc<Desk>,
     pub(super) visitor: Visitor,
-    /// As the visitor came with it, or as it said since.
+    /// The order that the client came with, or has sent since (`_switchyard/order`).
     order: std::sync::Mutex<Order>,
     /// Started for `initialize`; the first session gets it.
     pub(super) spare: Mutex<Option<Terms>>,
@@ -143,12 +143,12 @@ impl Visit {
         self.visitor.may_run_commands
     }
 
-    /// Who the client is, as the log names it.
+    /// The client's name in the log.
     pub(super) fn by(&self) -> &str {
         &self.visitor.by
     }
 
-    /// Whether the client is asked nothing.
+    /// Whether the client is sent no questions and requests.
     pub(super) fn only_listens(&self) -> bool {
         self.visitor.is_observer || self.visitor.is_worker
     }
@@ -165,7 +165,7 @@ impl Visit {
         own_sessions.then(|| (by.clone(), *since))
     }
 
-    /// The answer of a session's agent, which is started if need be.
+    /// The answer with which a session's agent opened it; the agent is started if need be.
     pub(super) async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
         let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
         linked.await?.map_err(|fault| RpcError::from(&fault))
@@ -179,7 +179,7 @@ impl Visit {
         }
     }
 
-    /// Refuses an agent that would have another one allowed more.
+    /// Refuses a setting by which an agent could allow another one more.
     pub(super) fn may_set(&self, method: &str, params: &Json) -> Result<(), RpcError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
@@ -226,8 +226,8 @@ impl Visit {
         })
     }
 
-    /// What the client says of an earlier session that it opens again: where it works may be
-    /// none of the places that are the client's, if it works there already.
+    /// The client's order for an earlier session that it opens again. The directories may be
+    /// outside of the client's roots if the session works there already.
     pub(super) fn again(&self, params: &Json, made_of: &MadeOf) -> Result<Order, DeskError> {
         let order = self.ordered(params)?;
         match order.works_where(made_of) {
@@ -236,7 +236,7 @@ impl Visit {
         }
     }
 
-    /// The order as far as the visitor may give it.
+    /// The order as far as the client may give it.
     fn checked(&self, order: Order, roots: &[PathBuf]) -> Result<Order, DeskError> {
         let order = match self.is_local() {
             true => order,
@@ -245,7 +245,7 @@ impl Visit {
         Ok(order.placed(roots, &self.desk.forbidden())?)
     }
 
-    /// What `session/new`, `load` or `resume` orders.
+    /// The order in the params of `session/new`, `load` or `resume`.
     fn ordered(&self, params: &Json) -> Result<Order, DeskError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -290,14 +290,14 @@ impl Front {
         Ok(answer)
     }
 
-    /// What of the agent's requests the client is to answer. Only an editor on this machine has
-    /// the same files, and is trusted with requests that nobody here can judge.
+    /// The kinds of the agent's requests that the client answers. Only an editor on this machine
+    /// has the same files, and is trusted with requests that nobody here can judge.
     pub(super) fn serves(&self) -> Serves {
         let is_local = self.visit.is_local();
         Serves { files: is_local && self.abilities().files, others: is_local }
     }
 
-    /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
+    /// Takes `_switchyard/order`: the order of the daemon's own user for its sessions.
     pub(super) fn take_order(&self, message: &Message) {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]

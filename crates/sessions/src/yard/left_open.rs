@@ -1,4 +1,4 @@
-//! What a process that died left open in a session's log: turns and questions.
+//! Turns and questions that a process which died left open in a session's log.
 //!
 //! In: the session's events. Out: the events that end what was begun, so that nobody waits
 //! for a turn that will not end, and the audit says of every question what became of it.
@@ -87,7 +87,7 @@ impl LeftOpen {
         }
     }
 
-    /// What closes it all: questions first, then the turns that they were asked in. The
+    /// The events that close it all: questions first, then the turns that they were asked in. The
     /// flag says whether somebody had been asked.
     pub(super) fn close(self, record: &SessionRecord) -> Vec<(Draft, bool)> {
         let questions = self.questions.into_iter();
@@ -130,7 +130,7 @@ impl OpenQuestion {
     }
 }
 
-/// How a turn ends whose process died.
+/// The end of a turn whose process died.
 pub(super) fn interrupted() -> TurnEnded<'static> {
     let message = "Switchyard ended while this turn was running";
     let fault = Fault::new(Category::Interrupted, message).remedy("send the prompt again");
