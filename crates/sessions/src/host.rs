@@ -119,7 +119,7 @@ pub enum StartError {
     Refused(wire::RpcError),
     #[error("the agent speaks version {0} of ACP, Switchyard speaks version 1")]
     OtherVersion(String),
-    #[error("the agent's answer to `initialize` has {0} bytes, which no agent needs")]
+    #[error("the agent's answer to `initialize` has {0} bytes, which is too long")]
     TooLong(usize),
 }
 

@@ -81,7 +81,7 @@ pub enum LinkError {
         "the agent's answer to `session/new` has no session id of at most {MAX_ID_BYTES} bytes"
     )]
     NoSessionId,
-    #[error("the agent could not be put into its mode `{mode}`, in which it asks: {why}")]
+    #[error("the agent could not be put into `{mode}`, its mode that asks for permission: {why}")]
     NotHeld { mode: String, why: String },
     #[error("the agent gave a session the id of another one that is open")]
     SameSession,

@@ -29,7 +29,7 @@ pub(crate) fn of_request(method: &str, params: &Json) -> Option<Result<Json, Rpc
     let nested = only(params, names).into_iter().find(|(_, value)| is_nested(value));
     Some(match nested {
         Some((name, _)) => {
-            Err(RpcError::invalid_params(format!("`{name}` is neither text nor yes or no")))
+            Err(RpcError::invalid_params(format!("`{name}` must not be an object or a list")))
         }
         None => Ok(members(params, names)),
     })

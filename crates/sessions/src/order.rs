@@ -82,7 +82,7 @@ impl Order {
     pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, OrderError> {
         if self.additional_directories.len() > MAX_DIRECTORIES {
             return Err(OrderError::Bad(format!(
-                "a session works in {MAX_DIRECTORIES} directories beside its own, and no more"
+                "a session has at most {MAX_DIRECTORIES} additional directories"
             )));
         }
         let real = |dir: &PathBuf| match real_dir(dir, roots)? {
@@ -118,7 +118,7 @@ impl Order {
         let n_bytes = self.n_bytes();
         if n_bytes > MAX_ORDER_BYTES {
             return Err(OrderError::Bad(format!(
-                "what a session is made of may have {MAX_ORDER_BYTES} bytes, and this has {n_bytes}"
+                "servers, directories and texts may have {MAX_ORDER_BYTES} bytes in all, not {n_bytes}"
             )));
         }
         let servers = self.mcp_servers.iter().map(remote_server);

@@ -54,7 +54,7 @@ pub(crate) async fn relink(
                 return Err(ChooseError::Refused(error).into());
             }
             Err(error) => {
-                tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+                tracing::warn!(session = %id, method = setting.method, %error, "cannot set an option");
             }
         }
     }

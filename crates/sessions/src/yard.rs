@@ -77,7 +77,7 @@ impl Yard {
                 Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
                 // One session that cannot be put right must not keep the others away.
                 Err(error) => {
-                    tracing::error!(session = %record.id, %error, "cannot be put right");
+                    tracing::error!(session = %record.id, %error, "cannot repair a session");
                 }
             }
         }
@@ -99,7 +99,7 @@ impl Yard {
 
     /// Removes a claimed session that nobody is copying any more.
     pub(crate) async fn remove_partial(&self, id: SessionId) -> Result<(), StoreError> {
-        tracing::info!(session = %id, "a fork that was never whole is removed");
+        tracing::info!(session = %id, "removing an incomplete fork");
         self.log.delete(id).await.map(drop)
     }
 
@@ -162,7 +162,7 @@ impl Yard {
                 match renewed {
                     Ok(()) | Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
                     // One that cannot be renewed must not keep the others away.
-                    Err(error) => tracing::warn!(session = %record.id, %error, "not renewed"),
+                    Err(error) => tracing::warn!(session = %record.id, %error, "not converted"),
                 }
             }
         }

@@ -55,7 +55,7 @@ impl Desk {
         if made.is_err()
             && let Err(error) = self.yard.log.delete(fork).await
         {
-            tracing::warn!(session = %fork, %error, "half a fork is left");
+            tracing::warn!(session = %fork, %error, "cannot remove an incomplete fork");
         }
         made.map(|()| fork)
     }

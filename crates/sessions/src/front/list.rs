@@ -68,6 +68,6 @@ fn write_cursor(last: &SessionRecord) -> String {
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, RpcError> {
-    let bad = || RpcError::invalid_params("this cursor is none of ours");
+    let bad = || RpcError::invalid_params("`cursor` is not one that `session/list` gave");
     PageStart::parse(cursor).ok_or_else(bad)
 }

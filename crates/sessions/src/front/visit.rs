@@ -195,7 +195,7 @@ impl Visit {
             method => !method.starts_with("session/set_") || method == "session/set_model",
         };
         match self.visitor.is_worker && !is_modest {
-            true => Err(RpcError::invalid_request("an agent cannot choose what may allow more")),
+            true => Err(RpcError::invalid_request("an agent cannot set what allows another more")),
             false => Ok(()),
         }
     }

@@ -40,8 +40,8 @@ pub enum HostError {
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(
-        "the agent was started {starts} times in {window:?} and did not stay; \
-         it is left alone for another {wait:?}"
+        "the agent was started {starts} times in {window:?} and ended each time; \
+         it is not started again for another {wait:?}"
     )]
     CircuitOpen { starts: usize, window: Duration, wait: Duration },
     #[error("Switchyard is shutting down")]

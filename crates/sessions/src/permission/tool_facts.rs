@@ -195,7 +195,7 @@ impl KnownTools {
         if let Some(id) = call_id(update) {
             self.learn(&id, update);
         }
-        let odd = odd_in_call(update).map(|name| format!("`{name}` is no member of this"));
+        let odd = odd_in_call(update).map(|name| format!("`{name}` is no member; check its case"));
         let check = odd.map_or(Ok(()), |why| Err(Ambiguous::Unreadable(why)));
         if let Err(why) = wire::check_unambiguous(params).and(check) {
             self.doubt(params, why);

@@ -36,7 +36,7 @@ impl Inner {
         self.tasks.spawn(task::boxed(async move {
             let slot = inner.shared_slot(command).await;
             if let Err(error) = slot.host().await {
-                tracing::info!(agent = slot.command().name, %error, "no shared worker");
+                tracing::info!(agent = slot.command().name, %error, "cannot start a shared worker");
             }
         }));
     }

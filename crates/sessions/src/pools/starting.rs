@@ -128,7 +128,7 @@ impl Inner {
         let Started { slot, host, prepared, fingerprint } = match started {
             Ok(started) => started,
             Err(error) => {
-                tracing::info!(agent = key.agent, %error, "no warm worker");
+                tracing::info!(agent = key.agent, %error, "cannot start a warm worker");
                 return state.failed(&key);
             }
         };

@@ -16,7 +16,7 @@ pub enum SessionError {
     #[error("the session cannot go on: {0}")]
     Over(String),
     /// It was idle for long and is in the log alone; it can be woken.
-    #[error("the session was put aside")]
+    #[error("the session left memory because it was idle; try again")]
     PutAside,
 }
 

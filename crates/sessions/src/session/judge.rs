@@ -233,7 +233,9 @@ fn check_names(params: &str) -> Result<(), RpcError> {
     let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));
     match odd_name(names, NAMES) {
         None => Ok(()),
-        Some(name) => Err(RpcError::invalid_params(format_args!("`{name}` is no member of this"))),
+        Some(name) => {
+            Err(RpcError::invalid_params(format_args!("`{name}` is no member; check its case")))
+        }
     }
 }
 

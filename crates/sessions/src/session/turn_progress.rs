@@ -90,7 +90,7 @@ impl TurnProgress {
         self.n_garbage += 1;
         let message = match self.n_garbage {
             n if n < MAX_GARBAGE => format!("the agent sent something unreadable: {what}"),
-            MAX_GARBAGE => "the agent goes on sending unreadable lines; no more are told".into(),
+            MAX_GARBAGE => "the agent goes on sending unreadable lines; no more are logged".into(),
             _ => return None,
         };
         Some(Fault::new(Category::Protocol, message))

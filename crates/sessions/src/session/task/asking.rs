@@ -51,7 +51,7 @@ impl SessionTask {
         wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
         let read: Value = params.read().unwrap_or_default();
         if let Some(name) = odd_in_question(&read) {
-            let error = format_args!("`{name}` is no member of this");
+            let error = format_args!("`{name}` is no member; check its case");
             return Err(RpcError::invalid_params(error));
         }
         let known = self.tools.get(call_id(&read["toolCall"]).as_deref());

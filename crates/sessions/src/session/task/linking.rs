@@ -279,7 +279,7 @@ impl SessionTask {
     pub(super) fn pass(&mut self, pass: Pass) {
         let Some(agent) = self.link.agent() else {
             if let Err(pass) = self.link.await_agent(pass) {
-                let error = RpcError::internal("too much waits for the agent to start");
+                let error = RpcError::internal("too many requests wait for the agent to start");
                 let _ = pass.reply.send(Err(error));
             }
             return self.start_agent();
