@@ -37,7 +37,8 @@ pub struct Details {
     /// The `session/set_…` requests that clients made, by method and option.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
-    /// Options that the session was to get when it was made, until its agent has it.
+    /// Options of a session that was made without its agent: each agent that gets it is set to
+    /// them, and then to `settings`.
     #[serde(skip_serializing_if = "Wishes::is_empty")]
     pub wishes: Wishes,
     /// The agent was sent the preface.
