@@ -196,7 +196,7 @@ impl Lexer<'_> {
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
                 '$' => self.dollar(&mut inner, quotes)?,
                 '`' => self.backquotes(&mut inner, quotes)?,
-                // A value that somebody may take for a command is not kept.
+                // A value that somebody may take for a command is not reported as one.
                 c => inner.text.push(c),
             }
             if is_number {
